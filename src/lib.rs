@@ -1,0 +1,2 @@
+//! tambour
+pub mod domain;
