@@ -1,2 +1,8 @@
 //! tambour
+pub mod client;
+pub mod clock;
+pub mod config;
 pub mod domain;
+pub mod source;
+pub mod store;
+pub mod text;

@@ -15,7 +15,7 @@ mod time;
 pub use error_class::{ReasonCode, Refusal};
 pub use id::{Attempt, EventId, IntentId, LeaseToken, ParseIdError, TaskId, TraceId};
 pub use key::{Key, KeyBuilder, PART_BYTES_MAX, TEXT_PART_ABSENT};
-pub use pause::{ATTEMPTS_MAX, FIRST_PAUSE, pause_after};
+pub use pause::{ATTEMPTS_MAX, Pauses};
 pub use seed::{FollowUp, Settlement, TaskSeed};
 pub use task::{Ended, Ending, Memory, Mode, NotNow, OnReturn, Standing, State, Stimulus, Verdict, apply, end};
 pub use time::{Monotonic, Timestamp};

@@ -1,0 +1,5 @@
+//! Texts and their small grammars: templates, phones, e-mails, money, words.
+
+mod template;
+
+pub use template::{Template, TemplateError};
