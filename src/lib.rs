@@ -3,6 +3,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod rules;
 pub mod source;
 pub mod store;
 pub mod text;
