@@ -21,10 +21,12 @@ mod limits;
 mod peer;
 #[cfg(test)]
 mod scripted;
+mod shopify;
 
 pub use amocrm::{
     Account, Amocrm, Contact, ContactLink, CrmTask, CustomValue, Field, FieldRef, Lead, LeadPatch, NewContact,
     NewCrmTask, NewField, NewLead, NewNote, Note, Pipeline, Stage, Status, User,
 };
 pub use http::{ANSWER_BYTES_MAX, HttpTransport, SetupError};
+pub use shopify::Shop;
 pub use transport::{Answer, Call, Failure, Method, SharedTransport, Transport};
