@@ -4,6 +4,7 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod rules;
+pub mod listener;
 pub mod source;
 pub mod store;
 pub mod text;
