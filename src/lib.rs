@@ -7,4 +7,5 @@ pub mod rules;
 pub mod listener;
 pub mod source;
 pub mod store;
+pub mod telemetry;
 pub mod text;
