@@ -1,1 +1,2 @@
+//! The `tambour` command.
 fn main() {}
