@@ -36,6 +36,13 @@ pub struct Config {
     pub pauses: Pauses,
 }
 
+impl Config {
+    /// The task that tells people about a target's troubles; every target has one.
+    pub fn notice_task(&self, target: &str) -> Option<&Task> {
+        self.tasks.values().find(|task| task.target == target && matches!(task.kind, TaskKind::Notice(_)))
+    }
+}
+
 /// The language of texts for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Language {

@@ -1,0 +1,98 @@
+//! The file as a whole, and its small tables.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::config::check::{route, source, target, task};
+use crate::config::raw::{File, Named, Reported, Section, Value};
+use crate::config::{Config, Language, Listener, Problem, Problems, defaults};
+use crate::domain::Pauses;
+
+/// More would only wait for the same file and the same targets.
+const WORKERS: RangeInclusive<usize> = 1..=64;
+/// A shorter pause hammers a target that is down; a longer one forgets the task.
+const PAUSE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
+const LANGUAGES: [(&str, Language); 2] = [("ru", Language::Ru), ("en", Language::En)];
+
+/// Reads and checks the file at `path`.
+///
+/// `environment` tells the variables that secrets may be in, and
+/// `CREDENTIALS_DIRECTORY`. Relative paths begin at the file's folder.
+///
+/// # Errors
+/// All [`Problems`] at once; but a file that is not TOML has only those.
+pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+    let text = std::fs::read_to_string(path).map_err(|e| {
+        let text = format!("cannot be read: {e}");
+        Problems::new(vec![Problem { file: path.to_owned(), line: None, text, hint: None }])
+    })?;
+    let file = File::new(path, &text, environment);
+    let config = file.top().and_then(whole);
+    let problems = file.into_problems();
+    match config {
+        Ok(config) if problems.is_empty() => Ok(config),
+        Ok(_) | Err(_) => Err(Problems::new(problems)),
+    }
+}
+
+fn whole(mut top: Section<'_>) -> Result<Config, Reported> {
+    let language = top.or("language", defaults::LANGUAGE, |value| value.one_of(&LANGUAGES));
+    let data = top.required("data", folder);
+    let workers = top.or("workers", defaults::WORKERS, |value| value.number(&WORKERS));
+    let pauses = top.or("pauses", Pauses::default(), pauses);
+    let listener = top.required("listener", listener);
+    let admin = top.or("admin", defaults::ADMIN, admin);
+    let sources = Named::read(&mut top, "sources", source::read);
+    let targets = Named::read(&mut top, "targets", target::read);
+    let mut noticed = BTreeSet::new();
+    let mut tasks = Named::read(&mut top, "tasks", |named| task::read(named, &targets, &mut noticed));
+    let routes =
+        top.or("routes", Vec::new(), |value| value.each(|value| route::read(value, &sources, &targets, &tasks)));
+    top.finish()?;
+    task::add_notices(&mut tasks, &targets, &noticed);
+    Ok(Config {
+        language: language?,
+        data: data?,
+        listener: listener?,
+        admin: admin?,
+        sources: sources.into_map()?,
+        targets: targets.into_map()?,
+        tasks: tasks.into_map()?,
+        routes: routes?,
+        workers: workers?,
+        pauses: pauses?,
+    })
+}
+
+/// A folder, which may be made later.
+fn folder(value: &Value<'_>) -> Result<PathBuf, Reported> {
+    let path = value.path()?;
+    if path.exists() && !path.is_dir() { Err(value.refuse("names a file, not a folder")) } else { Ok(path) }
+}
+
+fn pauses(value: &Value<'_>) -> Result<Pauses, Reported> {
+    let pauses = value.each(|pause| pause.duration(&PAUSE))?;
+    Pauses::new(&pauses).ok_or_else(|| value.refuse("is an empty list"))
+}
+
+fn listener(value: &Value<'_>) -> Result<Listener, Reported> {
+    let mut section = value.section()?;
+    let address = section.required("address", |value| value.address());
+    let certificate = section.required("certificate", Value::existing_file);
+    let key = section.required("key", Value::existing_file);
+    section.finish()?;
+    Ok(Listener { address: address?, certificate: certificate?, key: key? })
+}
+
+fn admin(value: &Value<'_>) -> Result<SocketAddr, Reported> {
+    let mut section = value.section()?;
+    let address = section.or("address", defaults::ADMIN, |value| match value.address()? {
+        address if address.ip().is_loopback() => Ok(address),
+        _ => Err(value.refuse("must be a loopback address, such as \"127.0.0.1:9464\"")),
+    });
+    section.finish()?;
+    address
+}

@@ -1,0 +1,344 @@
+//! Whole files: every documented key, the packaged file, bad files, secrets.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::*;
+
+const FULL: &str = include_str!("../../tests/data/config/full.toml");
+const PACKAGED: &str = include_str!("../../packaging/tambour.toml");
+
+/// A folder with a configuration, its PEM files and its secrets.
+struct Fixture {
+    folder: tempfile::TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let fixture = Self { folder: tempfile::tempdir().unwrap() };
+        for pem in ["one.pem", "two.pem", "three.pem", "fullchain.pem", "privkey.pem"] {
+            fixture.write(pem, "");
+        }
+        fixture.write("old.secret", "old-shop-secret\n");
+        fixture.write("other.secret", "other-shop-secret\r\n");
+        fs::create_dir(fixture.folder.path().join("credentials")).unwrap();
+        for name in ["shop-api", "shopify", "shopify-api", "amocrm-address", "amocrm-token"] {
+            fixture.write(&format!("credentials/{name}"), &format!("credential-of-{name}\n"));
+        }
+        fixture
+    }
+
+    fn write(&self, name: &str, content: &str) {
+        let path = self.folder.path().join(name);
+        fs::write(&path, content).unwrap();
+        #[cfg(unix)]
+        set_mode(&path, 0o600);
+    }
+
+    fn load(&self, text: &str) -> Result<Config, Problems> {
+        self.write("tambour.toml", text);
+        let credentials = self.folder.path().join("credentials").display().to_string();
+        let environment = |name: &str| match name {
+            "CREDENTIALS_DIRECTORY" => Some(credentials.clone()),
+            "SHOP_NEW" => Some("new-shop-secret".to_owned()),
+            "ADDRESS" => Some("address-token-0001".to_owned()),
+            "TOKEN" => Some("crm-token".to_owned()),
+            "EMPTY" => Some(String::new()),
+            "SHORT" => Some("address-token-1".to_owned()),
+            "SLASH" => Some("address/token/0001".to_owned()),
+            "LINES" => Some("crm\ntoken".to_owned()),
+            _ => None,
+        };
+        load(&self.folder.path().join("tambour.toml"), &environment)
+    }
+
+    /// Each setting as a line, or each problem without the file's path.
+    fn outcome(&self, text: &str, show: fn(&Secret) -> &str) -> String {
+        match self.load(text) {
+            Ok(config) => dump(&config, show).replace(&self.folder.path().display().to_string(), "<folder>"),
+            Err(problems) => {
+                problems.as_slice().iter().fold(String::new(), |all, problem| format!("{all}{}\n", problem.text))
+            }
+        }
+    }
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) {
+    use std::os::unix::fs::PermissionsExt as _;
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// Every setting of a checked configuration, a line each.
+fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
+    let Config { language, data, listener, admin, sources, targets, tasks, routes, workers, pauses } = config;
+    let mut out = format!("language = {language:?}\ndata = {}\nworkers = {workers}\n", data.display());
+    writeln!(out, "pauses = {pauses:?}").unwrap();
+    writeln!(out, "listener.address = {}", listener.address).unwrap();
+    writeln!(out, "listener.certificate = {}", listener.certificate.display()).unwrap();
+    writeln!(out, "listener.key = {}", listener.key.display()).unwrap();
+    writeln!(out, "admin = {admin}").unwrap();
+    for (name, source) in sources {
+        assert_eq!(name, &source.name);
+        dump_source(&mut out, source, show);
+    }
+    for (name, target) in targets {
+        assert_eq!(name, &target.name);
+        dump_target(&mut out, target, show);
+    }
+    for (name, task) in tasks {
+        assert_eq!(name, &task.name);
+        dump_task(&mut out, task);
+    }
+    for (i, route) in routes.iter().enumerate() {
+        let Route { source, events, conditions, task, since } = route;
+        writeln!(out, "routes.{i} = {source} {events:?} -> {task}").unwrap();
+        writeln!(out, "routes.{i}.since = {since:?}").unwrap();
+        for Condition { field, any_of } in conditions {
+            writeln!(out, "routes.{i}.where.{field} = {any_of:?}").unwrap();
+        }
+    }
+    out
+}
+
+fn dump_source(out: &mut String, source: &Source, show: fn(&Secret) -> &str) {
+    let Source { name, kind, address_token, body_bytes_max, answer_within } = source;
+    writeln!(out, "sources.{name}.body_bytes_max = {body_bytes_max}").unwrap();
+    writeln!(out, "sources.{name}.answer_within = {answer_within:?}").unwrap();
+    writeln!(out, "sources.{name}.address_token = {:?}", address_token.as_ref().map(show)).unwrap();
+    match kind {
+        SourceKind::Amocrm { account_id } => writeln!(out, "sources.{name} = amocrm {account_id}").unwrap(),
+        SourceKind::Shopify { shops, secrets, api } => {
+            writeln!(out, "sources.{name} = shopify {shops:?}").unwrap();
+            for LabelledSecret { label, secret } in secrets {
+                writeln!(out, "sources.{name}.secrets.{label} = {}", show(secret)).unwrap();
+            }
+            if let Some(ShopApi { url, version, token, timeout }) = api {
+                writeln!(out, "sources.{name}.api.url = {url}").unwrap();
+                writeln!(out, "sources.{name}.api.version = {version}").unwrap();
+                writeln!(out, "sources.{name}.api.token = {}", show(token)).unwrap();
+                writeln!(out, "sources.{name}.api.timeout = {timeout:?}").unwrap();
+            }
+        }
+    }
+}
+
+fn dump_target(out: &mut String, target: &Target, show: fn(&Secret) -> &str) {
+    let Target { name, kind, in_flight_max, calls_per_second, timeout, search_lag, doubt_tail } = target;
+    let TargetKind::Amocrm(AmocrmTarget { url, account_id, token, responsible_user_id, currency }) = kind;
+    writeln!(out, "targets.{name}.url = {url}").unwrap();
+    writeln!(out, "targets.{name}.account_id = {account_id}").unwrap();
+    writeln!(out, "targets.{name}.token = {}", show(token)).unwrap();
+    writeln!(out, "targets.{name}.responsible_user_id = {responsible_user_id}").unwrap();
+    writeln!(out, "targets.{name}.currency = {currency}").unwrap();
+    writeln!(out, "targets.{name}.in_flight_max = {in_flight_max}").unwrap();
+    writeln!(out, "targets.{name}.calls_per_second = {calls_per_second}").unwrap();
+    writeln!(out, "targets.{name}.timeout = {timeout:?}").unwrap();
+    writeln!(out, "targets.{name}.search_lag = {search_lag:?}").unwrap();
+    writeln!(out, "targets.{name}.doubt_tail = {doubt_tail:?}").unwrap();
+}
+
+fn dump_task(out: &mut String, task: &Task) {
+    let Task { name, target, mode, kind } = task;
+    writeln!(out, "tasks.{name} = {} on {target}, {mode:?}", kind.as_str()).unwrap();
+    match kind {
+        TaskKind::Deal(deal) => dump_deal(out, name, deal),
+        TaskKind::Note(NoteTask { text, valid_in, version }) => {
+            writeln!(out, "tasks.{name}.text = {}", text.source()).unwrap();
+            writeln!(out, "tasks.{name}.valid_in = {valid_in:?}").unwrap();
+            writeln!(out, "tasks.{name}.version = {version}").unwrap();
+        }
+        TaskKind::Notice(NoticeTask { due_in }) => writeln!(out, "tasks.{name}.due_in = {due_in:?}").unwrap(),
+    }
+}
+
+fn dump_deal(out: &mut String, task: &str, deal: &DealTask) {
+    let DealTask { pipeline_id, status_id, responsible_user_id, name, fields, moves, hand_made, test_orders, .. } =
+        deal;
+    let DealTask { field_id_code, field_version_code, field_total_code, .. } = deal;
+    writeln!(out, "tasks.{task}.pipeline_id = {pipeline_id}").unwrap();
+    writeln!(out, "tasks.{task}.status_id = {status_id}").unwrap();
+    writeln!(out, "tasks.{task}.responsible_user_id = {responsible_user_id:?}").unwrap();
+    writeln!(out, "tasks.{task}.name = {}", name.source()).unwrap();
+    for FieldTemplate { field_id, value } in fields {
+        writeln!(out, "tasks.{task}.fields.{field_id} = {}", value.source()).unwrap();
+    }
+    for Move { when, from, to } in moves {
+        writeln!(out, "tasks.{task}.moves.{when} = {from:?} -> {to}").unwrap();
+    }
+    writeln!(out, "tasks.{task}.hand_made = {hand_made:?}").unwrap();
+    writeln!(out, "tasks.{task}.test_orders = {test_orders}").unwrap();
+    writeln!(out, "tasks.{task}.field_codes = {field_id_code} {field_version_code} {field_total_code}").unwrap();
+}
+
+/// One block of `keys.txt`.
+struct Change {
+    key: String,
+    old: String,
+    new: String,
+    expected: BTreeSet<String>,
+}
+
+fn changes() -> Vec<Change> {
+    let text = include_str!("../../tests/data/config/keys.txt");
+    let blocks = text.split("\n\n").filter(|block| !block.starts_with('#'));
+    let change = |block: &str| {
+        let mut lines = block.lines();
+        let key = lines.next().unwrap().to_owned();
+        let marked = |mark| block.lines().filter_map(|line| line.strip_prefix(mark)).collect::<Vec<_>>().join("\n");
+        let is_expected = |line: &&str| !line.starts_with("- ") && !line.starts_with("+ ");
+        Change {
+            key,
+            old: marked("- "),
+            new: marked("+ "),
+            expected: lines.filter(is_expected).map(str::to_owned).collect(),
+        }
+    };
+    blocks.map(change).collect()
+}
+
+/// The keys of the table in the module doc, as `keys.txt` writes them.
+fn documented_keys() -> BTreeSet<String> {
+    let cells = |line: &'static str| {
+        let mut cells = line.strip_prefix("//! |")?.split('|').map(|cell| cell.trim().trim_matches('`'));
+        Some((cells.next()?, cells.next()?))
+    };
+    let rows = include_str!("mod.rs").lines().filter_map(cells).skip(2);
+    rows.map(|(table, key)| if table.is_empty() { key.to_owned() } else { format!("{key} in {table}") }).collect()
+}
+
+/// P09: keys that are read and then ignored. Each documented key is changed in
+/// a whole file, and exactly what it promises must change.
+#[test]
+fn every_documented_key_is_obeyed() {
+    let fixture = Fixture::new();
+    let before = fixture.outcome(FULL, Secret::expose);
+    assert!(before.contains("language = En"), "{before}");
+    let before: BTreeSet<&str> = before.lines().collect();
+    for Change { key, old, new, expected } in changes() {
+        assert_eq!(FULL.matches(&old).count(), 1, "{key}: full.toml must hold this once: {old}");
+        let after = fixture.outcome(&FULL.replace(&old, &new), Secret::expose);
+        let fresh: BTreeSet<String> = after.lines().filter(|line| !before.contains(line)).map(str::to_owned).collect();
+        assert_eq!(fresh, expected, "{key}");
+    }
+    let changed: BTreeSet<String> = changes().into_iter().map(|change| change.key).collect();
+    assert_eq!(changed, documented_keys(), "keys.txt and the table in mod.rs must name the same keys");
+}
+
+#[test]
+fn the_packaged_file_is_short_and_loads() {
+    assert!(PACKAGED.lines().count() < 60, "one shop's whole configuration stays under 60 lines");
+    let outcome = Fixture::new().outcome(PACKAGED, |_| "(secret)");
+    assert_eq!(outcome, include_str!("../../tests/data/config/tambour.txt"));
+}
+
+#[test]
+fn the_default_language_is_russian() {
+    let fixture = Fixture::new();
+    let without = PACKAGED.replace("language = \"ru\"\n", "");
+    assert_ne!(without, PACKAGED);
+    assert_eq!(fixture.load(&without).unwrap().language, Language::Ru);
+}
+
+/// Each bad file has all of its problems told at once, in the words of the `.txt` beside it.
+#[test]
+fn bad_files_are_explained() {
+    let folder = Path::new("tests/data/config");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = folder.join(entry.unwrap().file_name());
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if name.starts_with("bad-") && name.ends_with(".toml") {
+            count += 1;
+            let problems = load(&path, &|name| (name == "SET").then(|| "a-secret-of-the-environment".to_owned()));
+            let text = problems.expect_err(name).to_string() + "\n";
+            assert_eq!(text, fs::read_to_string(path.with_extension("txt")).unwrap_or_default(), "{name}");
+        }
+    }
+    assert_eq!(count, 5);
+    let problems = load(Path::new("absent.toml"), &|_| None).unwrap_err();
+    assert_eq!(problems.to_string(), "absent.toml: cannot be read: No such file or directory (os error 2)");
+}
+
+/// A secret may stand in the right place or, pasted by mistake, in any other;
+/// neither `Debug` nor a problem may show it.
+#[test]
+fn secrets_are_never_shown() {
+    const CANARY: &str = "shpss_canary0123456789abcdef";
+    let fixture = Fixture::new();
+    for name in ["shop-api", "shopify", "shopify-api", "amocrm-address", "amocrm-token"] {
+        fixture.write(&format!("credentials/{name}"), CANARY);
+    }
+    let config = fixture.load(PACKAGED).unwrap();
+    let TargetKind::Amocrm(target) = &config.targets["crm"].kind;
+    assert_eq!(target.token.expose(), CANARY);
+    assert!(!format!("{config:?} {config:#?}").contains(CANARY));
+
+    let quoted = FULL.split('"').skip(1).step_by(2);
+    let pasted = quoted.map(|text| FULL.replacen(&format!("\"{text}\""), &format!("\"{CANARY}\""), 1));
+    let references = ["{ env = \"ADDRESS\" }", "{ env = \"TOKEN\" }", "{ credential = \"shop-api\" }"];
+    let plain = references.map(|reference| FULL.replace(reference, &format!("\"{CANARY}\"")));
+    let unquoted = references.map(|reference| FULL.replace(reference, CANARY));
+    let unclosed = references.map(|reference| FULL.replace(reference, &format!("\"{CANARY}")));
+    let mut refused = 0;
+    for text in pasted.chain(plain).chain(unquoted).chain(unclosed) {
+        assert!(text.contains(CANARY));
+        if let Err(problems) = fixture.load(&text) {
+            refused += 1;
+            assert!(!format!("{problems} {problems:?}").contains(CANARY), "{problems}");
+        }
+    }
+    assert!(refused > 30, "only {refused} were refused");
+}
+
+#[test]
+fn references_lead_to_one_good_secret() {
+    let fixture = Fixture::new();
+    fixture.write("empty.secret", "\n");
+    fixture.write("two-lines.secret", "one\n\n");
+    fixture.write("long.secret", &"x".repeat(64 * 1024 + 1));
+    fixture.write("open.secret", "secret");
+    #[cfg(unix)]
+    set_mode(&fixture.folder.path().join("open.secret"), 0o640);
+    let check = |reference: &str, expected: &str| {
+        let text = FULL.replace("address_token = { env = \"ADDRESS\" }", &format!("address_token = {reference}"));
+        let problems = fixture.load(&text).expect_err(reference);
+        let texts: Vec<_> = problems.as_slice().iter().map(|problem| problem.text.as_str()).collect();
+        assert_eq!(texts, [expected], "{reference}");
+    };
+    let once = "[sources.crm.address_token] must say once where the secret is";
+    check("{}", once);
+    check("{ env = \"ADDRESS\", file = \"old.secret\" }", once);
+    check("[]", "`address_token` in [sources.crm] must be a reference, not the secret itself");
+    check("12345678901234567890", "`address_token` in [sources.crm] must be a reference, not the secret itself");
+    let of = |key: &str, text: &str| format!("`{key}` in [sources.crm.address_token] {text}");
+    let absent = "names what cannot be read: No such file or directory (os error 2)";
+    let blank = "leads to a secret with a blank, a second line or a control character in it";
+    check("{ env = \"ABSENT\" }", &of("env", "names a variable that is not set"));
+    check("{ env = \"EMPTY\" }", &of("env", "leads to an empty secret"));
+    check("{ env = \"LINES\" }", &of("env", blank));
+    check("{ file = \"absent.secret\" }", &of("file", absent));
+    check("{ file = \"empty.secret\" }", &of("file", "leads to an empty secret"));
+    check("{ file = \"two-lines.secret\" }", &of("file", blank));
+    check("{ file = \"long.secret\" }", &of("file", "names a file that is too long for a secret"));
+    #[cfg(unix)]
+    check("{ file = \"open.secret\" }", &of("file", "names a file that is open to its group or to all"));
+    check("{ credential = \"absent\" }", &of("credential", absent));
+    for path in ["../old.secret", "..", "/etc/passwd", ""] {
+        let text = of("credential", "must be the name of a credential, not a path");
+        check(&format!("{{ credential = \"{path}\" }}"), &text);
+    }
+    check("{ env = \"SHORT\" }", "`address_token` in [sources.crm] must have 16 characters or more");
+    let plain = "`address_token` in [sources.crm] must hold only letters, digits, `-`, `.`, `_` and `~`";
+    check("{ env = \"SLASH\" }", plain);
+}
+
+#[test]
+fn every_target_has_one_notice_task() {
+    let config = Fixture::new().load(FULL).unwrap();
+    assert_eq!(config.notice_task("crm").unwrap().name, "tell");
+    assert_eq!(config.notice_task("second").unwrap().name, "notice-second");
+    assert!(config.notice_task("third").is_none());
+}
