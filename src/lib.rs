@@ -5,6 +5,7 @@ pub mod config;
 pub mod domain;
 pub mod rules;
 pub mod listener;
+pub mod sandbox;
 pub mod source;
 pub mod store;
 pub mod telemetry;
