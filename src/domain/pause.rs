@@ -52,7 +52,7 @@ impl Pauses {
             0 | 1 => self.first,
             n => {
                 let index = usize::try_from(n - 2).unwrap_or(usize::MAX);
-                self.later.get(index).or(self.later.last()).copied().unwrap_or(self.first)
+                self.later.get(index).or_else(|| self.later.last()).copied().unwrap_or(self.first)
             }
         };
         let floor = base.max(retry_after.unwrap_or_default().min(RETRY_AFTER_MAX));

@@ -35,11 +35,13 @@ pub struct Settlement {
     pub text: String,
     /// Tasks to make in the same commit.
     pub follow_ups: Vec<FollowUp>,
+    /// A task to make in the same commit if this one ends dead.
+    pub notice: Option<FollowUp>,
 }
 
 impl Settlement {
     /// An end without follow-ups.
     pub fn new(ending: Ending, text: impl Into<String>) -> Self {
-        Self { ending, text: text.into(), follow_ups: Vec::new() }
+        Self { ending, text: text.into(), follow_ups: Vec::new(), notice: None }
     }
 }

@@ -200,6 +200,21 @@ pub enum Ending {
     Lost,
 }
 
+impl Ending {
+    /// The word in logs and metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::Superseded(_) => "superseded",
+            Self::Dead(_) => "dead",
+            Self::Retry(_) => "retry",
+            Self::Hold => "hold",
+            Self::Wait(_) => "wait",
+            Self::Lost => "lost",
+        }
+    }
+}
+
 /// How a task stands after a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {

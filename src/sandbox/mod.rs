@@ -37,6 +37,7 @@ mod oracle;
 mod order;
 mod random;
 mod scene;
+mod sender;
 mod settings;
 mod shop;
 mod world;
@@ -49,6 +50,7 @@ pub use operation::{Operation, UnknownOperation};
 pub use oracle::{ContactSnapshot, Counts, LeadSnapshot};
 pub use order::{OrderLine, OrderSketch, shopify_headers, sign};
 pub use scene::Error;
+pub use sender::{Answered, SendError, Sender};
 pub use settings::{Pipeline, Settings, Stage, User};
 
 #[cfg(test)]

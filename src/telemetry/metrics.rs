@@ -165,16 +165,7 @@ impl Metrics {
 
     /// Counts a settlement.
     pub fn task_settled(&self, kind: &str, ending: &Ending) {
-        let ending = match ending {
-            Ending::Done => "done",
-            Ending::Superseded(_) => "superseded",
-            Ending::Dead(_) => "dead",
-            Ending::Retry(_) => "retry",
-            Ending::Hold => "hold",
-            Ending::Wait(_) => "wait",
-            Ending::Lost => "lost",
-        };
-        self.tasks_settled.get_or_create(&[("kind", kind.to_owned()), ("ending", ending.to_owned())]).inc();
+        self.tasks_settled.get_or_create(&[("kind", kind.to_owned()), ("ending", ending.as_str().to_owned())]).inc();
     }
 
     /// Counts an outcome of a change outside: `applied`, `refused`, `unknown`.

@@ -1,0 +1,165 @@
+//! Opening the data file: one process, a known format, a durable directory entry.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use redb::{Database, DatabaseError, ReadableTable as _};
+
+use crate::clock::SharedClock;
+use crate::domain::{EventId, Pauses, Timestamp};
+use crate::store::batch::{Batch, Tables};
+use crate::store::dedup::{DedupIndex, KeyHash};
+use crate::store::error::{Broken, OpenError};
+use crate::store::record::Malformed;
+use crate::store::schema;
+use crate::store::writer::Engine;
+
+/// The data file's name in its folder.
+pub const FILE_NAME: &str = "tambour.redb";
+const PID_FILE_NAME: &str = "tambour.pid";
+/// Resident memory reaches 2.4 times the cache (measured), on a machine of 2 GB.
+const CACHE_BYTES: usize = 32 * 1024 * 1024;
+
+/// What the opening found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Opened {
+    /// How many processes worked on the file, this one included.
+    pub process: u64,
+    /// Whether the process before ended in order (true for a new file).
+    pub clean: bool,
+    /// Keys of the dedup index.
+    pub dedup_keys: usize,
+}
+
+/// Opens or makes the data file in a folder.
+pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), OpenError> {
+    let path = folder.join(FILE_NAME);
+    let on_folder = |source| OpenError::Folder { path: folder.to_owned(), source };
+    if make {
+        make_folder(folder).map_err(on_folder)?;
+    } else if !path.exists() {
+        return Err(OpenError::Absent { path });
+    }
+    let is_new = !path.exists();
+    let mut builder = Database::builder();
+    builder.set_cache_size(CACHE_BYTES);
+    builder.set_repair_callback(|repair| {
+        tracing::info!(progress_percent = (repair.progress() * 100.0).round(), "checking the data file");
+    });
+    let opened = if make { builder.create(&path) } else { builder.open(&path) };
+    let database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
+    if is_new {
+        // The file's name must survive a power cut too, not only its content.
+        File::open(folder).and_then(|dir| dir.sync_all()).map_err(on_folder)?;
+    }
+    fs::write(folder.join(PID_FILE_NAME), std::process::id().to_string()).map_err(on_folder)?;
+    Ok((database, path))
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt as _;
+    if !folder.is_dir() {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+        if let Some(parent) = folder.parent().filter(|p| p.is_dir()) {
+            File::open(parent).and_then(|dir| dir.sync_all())?;
+        }
+    }
+    Ok(())
+}
+
+fn in_use_or_broken(error: DatabaseError, path: &Path, folder: &Path) -> OpenError {
+    let path = path.to_owned();
+    match error {
+        DatabaseError::DatabaseAlreadyOpen | DatabaseError::LockProtocolMismatch => {
+            let pid = fs::read_to_string(folder.join(PID_FILE_NAME)).ok();
+            let pid = pid.filter(|pid| !pid.is_empty() && pid.bytes().all(|b| b.is_ascii_digit()));
+            OpenError::InUse {
+                path,
+                holder: pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}")),
+            }
+        }
+        error => OpenError::Broken { path, source: error.into() },
+    }
+}
+
+/// Checks the format, numbers this process, and fills the dedup index.
+pub(super) fn prepare(database: Database, clock: SharedClock, pauses: Pauses) -> Result<(Engine, Opened), Failure> {
+    let mut engine = Engine { database: Arc::new(database), clock, dedup: DedupIndex::default(), pauses, process: 0 };
+    let mut txn = engine.database.begin_write().map_err(Broken::from)?;
+    txn.set_quick_repair(true);
+    let (process, clean);
+    {
+        let mut batch = Batch {
+            tables: Tables::open(&txn)?,
+            dedup: &mut engine.dedup,
+            pauses: &engine.pauses,
+            now: engine.clock.now(),
+            monotonic: engine.clock.monotonic(),
+            process: 0,
+        };
+        let found = batch.meta(schema::META_FORMAT)?;
+        if found > schema::FORMAT_VERSION {
+            return Err(Failure::Newer { found });
+        }
+        let before = batch.meta(schema::META_PROCESS)?;
+        clean = before == 0 || batch.meta(schema::META_CLEAN_STOP)? == 1;
+        process = before.saturating_add(1);
+        for (name, value) in [
+            (schema::META_FORMAT, schema::FORMAT_VERSION),
+            (schema::META_PROCESS, process),
+            (schema::META_CLEAN_STOP, 0),
+        ] {
+            batch.tables.meta.insert(name, value).map_err(Broken::from)?;
+        }
+        load_dedup(&mut batch)?;
+    }
+    txn.commit().map_err(Broken::from)?;
+    engine.process = process;
+    let dedup_keys = engine.dedup.len();
+    Ok((engine, Opened { process, clean, dedup_keys }))
+}
+
+/// Why a file that could be opened cannot be worked on.
+pub(super) enum Failure {
+    Newer { found: u64 },
+    Broken(Broken),
+}
+
+impl From<Broken> for Failure {
+    fn from(broken: Broken) -> Self {
+        Self::Broken(broken)
+    }
+}
+
+impl Failure {
+    pub(super) fn at(self, path: &Path) -> OpenError {
+        match self {
+            Self::Newer { found } => OpenError::Newer { found, known: schema::FORMAT_VERSION },
+            Self::Broken(source) => OpenError::Broken { path: path.to_owned(), source },
+        }
+    }
+}
+
+fn load_dedup(batch: &mut Batch<'_>) -> Result<(), Broken> {
+    let now = batch.now;
+    for row in batch.tables.dedup.iter()? {
+        let (event, value) = row?;
+        let (hash, lapses_at) = split_dedup(value.value())?;
+        if lapses_at > now {
+            batch.dedup.load(hash, EventId::new(event.value()), lapses_at);
+        }
+    }
+    Ok(())
+}
+
+fn split_dedup(row: &[u8]) -> Result<(KeyHash, Timestamp), Malformed> {
+    let bad = || Malformed { what: "dedup", why: "its length".to_owned() };
+    let (hash, rest) = row.split_first_chunk::<16>().ok_or_else(bad)?;
+    let (time, rest) = rest.split_first_chunk::<8>().ok_or_else(bad)?;
+    if !rest.is_empty() {
+        return Err(bad());
+    }
+    Ok((KeyHash::from_bytes(*hash), Timestamp::from_millis(i64::from_be_bytes(*time))))
+}
