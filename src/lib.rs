@@ -3,6 +3,7 @@ pub mod client;
 pub mod clock;
 pub mod config;
 pub mod domain;
+pub mod effect;
 pub mod listener;
 pub mod rules;
 pub mod sandbox;
