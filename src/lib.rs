@@ -4,6 +4,8 @@ pub mod clock;
 pub mod config;
 pub mod domain;
 pub mod effect;
+pub mod ingress;
+pub mod intake;
 pub mod listener;
 pub mod rules;
 pub mod sandbox;

@@ -1,0 +1,196 @@
+//! The handler of deliveries.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::body::{Body as _, Incoming};
+use hyper::header::CONTENT_ENCODING;
+use hyper::{HeaderMap, Method, Request, Response};
+use subtle::ConstantTimeEq as _;
+use tokio::sync::watch;
+use tracing::Instrument as _;
+
+use crate::clock::SharedClock;
+use crate::config::{Config, Source};
+use crate::domain::Monotonic;
+use crate::ingress::reply::Reply;
+use crate::intake::Intake;
+use crate::listener::{BodyError, Service, read_whole};
+use crate::source::{RawDelivery, Refused, read, verify};
+use crate::store::{Accepted, Error, Receipt, Store};
+use crate::telemetry::{AcceptedAs, Metrics, SOURCE_UNKNOWN, new_trace_id};
+
+/// What the door needs once the file is open.
+#[derive(Clone)]
+pub struct Inbox {
+    /// The data file.
+    pub store: Store,
+    /// Routes with their live moments.
+    pub intake: Intake,
+}
+
+/// The door; plugged into the listener.
+#[derive(Clone)]
+pub struct Door {
+    config: Arc<Config>,
+    clock: SharedClock,
+    metrics: Arc<Metrics>,
+    inbox: watch::Receiver<Option<Inbox>>,
+}
+
+impl Door {
+    /// `inbox` holds `None` until the file is open.
+    pub fn new(
+        config: Arc<Config>,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        inbox: watch::Receiver<Option<Inbox>>,
+    ) -> Self {
+        Self { config, clock, metrics, inbox }
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Reply {
+        let Some(source) = self.source_of(request.uri().path()) else {
+            self.metrics.delivery_answered(SOURCE_UNKNOWN, Reply::NotFound.status().as_u16());
+            return Reply::NotFound;
+        };
+        let reply = match *request.method() {
+            Method::GET | Method::HEAD => Reply::Probe,
+            Method::POST => self.deliver(source, request).await,
+            _ => Reply::MethodNotAllowed,
+        };
+        self.metrics.delivery_answered(&source.name, reply.status().as_u16());
+        reply
+    }
+
+    /// The source of an address, if the token in it is right.
+    fn source_of(&self, path: &str) -> Option<&Source> {
+        let path = path.strip_prefix("/in/")?;
+        let path = path.strip_suffix('/').unwrap_or(path);
+        let (name, token) = path.split_once('/').map_or((path, None), |(name, token)| (name, Some(token)));
+        let source = self.config.sources.get(name)?;
+        let is_right = match (&source.address_token, token) {
+            (None, None) => true,
+            (Some(wanted), Some(token)) => bool::from(wanted.expose().as_bytes().ct_eq(token.as_bytes())),
+            _ => false,
+        };
+        is_right.then_some(source)
+    }
+
+    async fn deliver(&self, source: &Source, request: Request<Incoming>) -> Reply {
+        let deadline = self.clock.monotonic().plus(source.answer_within);
+        let delivery = match self.receive(source, request, deadline).await {
+            Ok(delivery) => delivery,
+            Err(reply) => {
+                tracing::info!(source = source.name, status = reply.status().as_u16(), "delivery refused");
+                return reply;
+            }
+        };
+        let Ok(trace) = new_trace_id() else { return Reply::Unavailable("the system gives no random numbers") };
+        let span = tracing::info_span!("delivery", source = source.name, trace = %trace);
+        async {
+            tokio::select! {
+                reply = self.accept(source, delivery, trace) => reply,
+                () = self.clock.sleep_until(deadline) => {
+                    // The commit may still succeed; then the repeat is a duplicate.
+                    tracing::warn!("the commit was not done in time");
+                    Reply::Unavailable("the disk is slow")
+                }
+            }
+        }
+        .instrument(span)
+        .await
+    }
+
+    /// Limits, then the whole body.
+    async fn receive(
+        &self,
+        source: &Source,
+        request: Request<Incoming>,
+        deadline: Monotonic,
+    ) -> Result<RawDelivery, Reply> {
+        let (head, body) = request.into_parts();
+        let encoding = head.headers.get(CONTENT_ENCODING);
+        if encoding.is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            return Err(Reply::Encoded);
+        }
+        if body.size_hint().lower() > u64::try_from(source.body_bytes_max).unwrap_or(u64::MAX) {
+            return Err(Reply::TooLarge(source.body_bytes_max));
+        }
+        let within = deadline.since(self.clock.monotonic());
+        let body = read_whole(body, source.body_bytes_max, within).await.map_err(|error| match error {
+            BodyError::TooLarge { bytes_max } => Reply::TooLarge(bytes_max),
+            BodyError::TooSlow => Reply::TooSlow,
+            BodyError::Broken => Reply::BrokenBody,
+        })?;
+        Ok(RawDelivery { headers: headers(&head.headers), body, received_at: self.clock.now() })
+    }
+
+    /// Verify, read, commit.
+    async fn accept(&self, source: &Source, raw: RawDelivery, trace: crate::domain::TraceId) -> Reply {
+        let delivery = match verify(source, raw) {
+            Ok(delivery) => delivery,
+            Err(refused) => {
+                tracing::warn!(reason = %refused, "delivery refused");
+                return match refused {
+                    Refused::Signature => Reply::BadSignature,
+                    Refused::HeaderMissing(name) => Reply::HeaderMissing(name),
+                };
+            }
+        };
+        if let Some(label) = delivery.secret_label() {
+            self.metrics.secret_verified(&source.name, label);
+        }
+        let mut inbox = self.inbox.clone();
+        let Ok(inbox) = inbox.wait_for(Option::is_some).await.map(|inbox| inbox.clone()) else {
+            return Reply::Unavailable("the appliance is stopping");
+        };
+        let Some(Inbox { store, intake }) = inbox else { return Reply::Unavailable("the data file is being opened") };
+        let reading = read(source, &delivery);
+        let command = intake.plan(&delivery, &reading, trace);
+        let state = command.state();
+        match store.accept(command).await {
+            Ok(accepted) => self.accepted(source, state, &accepted),
+            Err(Error::Busy) => Reply::Unavailable("the inbox is full"),
+            Err(Error::Stopped | Error::Read(_)) => Reply::Unavailable("the data file takes no writes"),
+        }
+    }
+
+    /// The only way to a 2xx for a delivery: it takes what only a commit makes.
+    fn accepted(&self, source: &Source, state: crate::store::EventState, accepted: &Accepted) -> Reply {
+        use crate::store::EventState;
+        let accepted_as = match (accepted.receipt(), state) {
+            (Receipt::Duplicate { .. }, _) => AcceptedAs::Duplicate,
+            (Receipt::Conflict { .. }, _) | (_, EventState::Conflict) => AcceptedAs::Conflict,
+            (_, EventState::Routed) => AcceptedAs::New,
+            (_, EventState::Unrouted) => AcceptedAs::Unrouted,
+            (_, EventState::Unreadable) => AcceptedAs::Unreadable,
+            (_, EventState::Foreign) => AcceptedAs::Foreign,
+        };
+        self.metrics.delivery_accepted(&source.name, accepted_as);
+        match accepted.receipt() {
+            Receipt::New { event, tasks } => {
+                let tasks: Vec<String> = tasks.iter().map(|(id, how)| format!("{id} {}", how.as_str())).collect();
+                tracing::info!(%event, state = state.as_str(), tasks = tasks.join(", "), "delivery accepted");
+            }
+            Receipt::Duplicate { event } => tracing::info!(%event, "delivery repeats a known one"),
+            Receipt::Conflict { event } => {
+                tracing::warn!(%event, "delivery repeats a known id with other content; a person should look");
+            }
+        }
+        Reply::Accepted
+    }
+}
+
+impl Service for Door {
+    async fn call(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Full<Bytes>> {
+        self.answer(request).await.into_response()
+    }
+}
+
+fn headers(map: &HeaderMap) -> Vec<(String, Bytes)> {
+    let owned = |value: &hyper::header::HeaderValue| Bytes::copy_from_slice(value.as_bytes());
+    map.iter().map(|(name, value)| (name.as_str().to_owned(), owned(value))).collect()
+}

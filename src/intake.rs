@@ -1,0 +1,139 @@
+//! From facts and routes to the accept command: for the door, sweeps and replays alike.
+//!
+//! Pure but for the random trace id. It decides what an event is (routed,
+//! unrouted, unreadable, foreign) and which tasks it starts; the keys it builds
+//! stand in users' files for good.
+
+use std::sync::Arc;
+
+use crate::config::{Config, Route, Source, Target, TargetKind, Task, TaskKind};
+use crate::domain::{Key, KeyBuilder, TaskSeed, Timestamp, TraceId};
+use crate::rules::{marker, route_matches};
+use crate::source::{Fact, Item, Reading, VerifiedDelivery};
+use crate::store::{AcceptCommand, EventState, RoutedTask};
+use crate::text::normalize_phones;
+
+/// The routes of a configuration with the moments at which they went live.
+#[derive(Clone, Debug)]
+pub struct Intake {
+    config: Arc<Config>,
+    since: Vec<Timestamp>,
+}
+
+impl Intake {
+    /// `first_live` are the file's moments for [`route_names`], in the same order.
+    pub fn new(config: Arc<Config>, first_live: &[Timestamp]) -> Self {
+        let moments = first_live.iter().copied().chain(std::iter::repeat(Timestamp::from_millis(i64::MAX)));
+        let since = config.routes.iter().zip(moments).map(|(route, live)| route.since.unwrap_or(live)).collect();
+        Self { config, since }
+    }
+
+    /// Plans what one commit stores for a delivery.
+    pub fn plan(&self, delivery: &VerifiedDelivery, reading: &Reading, trace: TraceId) -> AcceptCommand {
+        let facts = || reading.items.iter().filter_map(fact_of);
+        let tasks: Vec<RoutedTask> = if reading.foreign {
+            Vec::new()
+        } else {
+            facts().flat_map(|fact| self.tasks_of(delivery.source(), &reading.account, fact, trace)).collect()
+        };
+        let state = if reading.foreign {
+            EventState::Foreign
+        } else if facts().next().is_none() && !reading.items.is_empty() {
+            EventState::Unreadable
+        } else if tasks.is_empty() {
+            EventState::Unrouted
+        } else {
+            EventState::Routed
+        };
+        let aliases = facts().flat_map(aliases_of).collect();
+        AcceptCommand::new(delivery, reading, state, trace, tasks, aliases)
+    }
+
+    /// The tasks that routes start for one fact, in file order.
+    fn tasks_of(&self, source: &str, account: &str, fact: &Fact, trace: TraceId) -> Vec<RoutedTask> {
+        let live = self.config.routes.iter().zip(&self.since);
+        live.filter(|(route, since)| route_matches(route, source, fact) && is_after(fact, **since))
+            .filter_map(|(route, _)| {
+                let task = self.config.tasks.get(&route.task)?;
+                let target = self.config.targets.get(&task.target)?;
+                let source = self.config.sources.get(source)?;
+                let seed = seed(source, account, task, target, fact, trace)?;
+                Some(RoutedTask { seed, source_time: fact.source_time })
+            })
+            .collect()
+    }
+}
+
+/// The names under which the file remembers when routes went live.
+pub fn route_names(config: &Config) -> Vec<String> {
+    config.routes.iter().map(route_name).collect()
+}
+
+fn route_name(route: &Route) -> String {
+    format!("{}: {} -> {}", route.source, route.events.join(", "), route.task)
+}
+
+fn fact_of(item: &Item) -> Option<&Fact> {
+    match item {
+        Item::Fact(fact) => Some(fact),
+        Item::Unreadable { .. } => None,
+    }
+}
+
+/// Whether the entity was made (orders) or moved (deals) after `since`; a fact
+/// without a time is taken, since a lost change is worse than a superfluous look.
+fn is_after(fact: &Fact, since: Timestamp) -> bool {
+    let made = fact.data.get("created_at").and_then(|at| at.as_str()).filter(|_| fact.entity_kind == "order");
+    let made =
+        made.and_then(|at| at.parse::<jiff::Timestamp>().ok()).map(|at| Timestamp::from_millis(at.as_millisecond()));
+    made.or(fact.source_time).is_none_or(|at| at >= since)
+}
+
+/// The task for one fact; `None` when the task cannot be about such a thing.
+fn seed(source: &Source, account: &str, task: &Task, target: &Target, fact: &Fact, trace: TraceId) -> Option<TaskSeed> {
+    let key = KeyBuilder::new().part(&source.name).part(account).part(&task.name).part(task.kind.as_str());
+    let (key, lane) = match (&task.kind, fact.entity_kind.as_str()) {
+        (TaskKind::Deal(_), "order") => {
+            (key.part(&fact.entity_id), lane(target, &marker(&source.name, &fact.entity_id)))
+        }
+        (TaskKind::Note(note), "lead") => {
+            (key.part(&fact.entity_id).part(&note.version), lane(target, &fact.entity_id))
+        }
+        _ => return None,
+    };
+    Some(TaskSeed {
+        name: task.name.clone(),
+        kind: task.kind.as_str().to_owned(),
+        key: key.finish(),
+        lane,
+        target: target.name.clone(),
+        entity: fact.entity_id.clone(),
+        mode: task.mode,
+        trace,
+    })
+}
+
+/// A lane: the target's account, then the entity.
+fn lane(target: &Target, entity: &str) -> Key {
+    let TargetKind::Amocrm(access) = &target.kind;
+    KeyBuilder::new().part("amocrm").part(&access.account_id.to_string()).part(entity).finish()
+}
+
+/// Further texts by which people look for an order: its name, the last digits of its phones.
+fn aliases_of(fact: &Fact) -> Vec<String> {
+    if fact.entity_kind != "order" {
+        return Vec::new();
+    }
+    let text = |pointer: &str| fact.data.pointer(pointer).and_then(|v| v.as_str()).unwrap_or_default();
+    let name = text("/name").trim_start_matches('#').chars().take(100).collect::<String>();
+    let phones = ["/phone", "/customer/phone", "/shipping_address/phone", "/billing_address/phone"];
+    let mut aliases: Vec<String> = phones
+        .iter()
+        .flat_map(|pointer| normalize_phones(text(pointer)))
+        .map(|phone| phone.last4())
+        .chain((!name.is_empty()).then_some(name))
+        .collect();
+    aliases.sort();
+    aliases.dedup();
+    aliases
+}
