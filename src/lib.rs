@@ -13,3 +13,4 @@ pub mod source;
 pub mod store;
 pub mod telemetry;
 pub mod text;
+pub mod worker;

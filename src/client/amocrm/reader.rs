@@ -118,14 +118,17 @@ impl Amocrm {
         Ok(self.list(&listing).await?.into_iter().filter_map(WireNote::into_note).collect())
     }
 
-    /// Reads a deal's CRM tasks, open and done, newest first.
+    /// Reads the CRM tasks of a deal, or all that the account shows, newest first.
     ///
     /// # Errors
-    /// As [`Self::notes`].
-    pub async fn crm_tasks(&self, lead_id: u64) -> Result<Vec<CrmTask>, Refusal> {
-        let id = lead_id.to_string();
-        let query = [("filter[entity_type]", "leads"), ("filter[entity_id][]", &id), ("order[id]", "desc")];
-        let listing = Listing { asked: Asked::Entity, path: "/tasks", query: &query, name: "tasks" };
+    /// As [`Self::search_leads`].
+    pub async fn crm_tasks(&self, lead_id: Option<u64>) -> Result<Vec<CrmTask>, Refusal> {
+        let id = lead_id.map(|id| id.to_string());
+        let mut query = vec![("order[id]", "desc")];
+        if let Some(id) = &id {
+            query.extend([("filter[entity_type]", "leads"), ("filter[entity_id][]", id)]);
+        }
+        let listing = Listing { asked: Asked::List, path: "/tasks", query: &query, name: "tasks" };
         Ok(self.list(&listing).await?.into_iter().map(WireTask::into_crm_task).collect())
     }
 
@@ -312,7 +315,7 @@ mod tests {
         assert_eq!(crm.notes(50_000_001).await, Ok(vec![expected]));
         assert_eq!(crm.notes(50_000_001).await, Ok(vec![Note { id: 2, text: "a".to_owned() }]));
         let expected = [(2, "call [tambour:x]"), (1, "")].map(|(id, text)| CrmTask { id, text: text.to_owned() });
-        assert_eq!(crm.crm_tasks(50_000_001).await, Ok(expected.to_vec()));
+        assert_eq!(crm.crm_tasks(Some(50_000_001)).await, Ok(expected.to_vec()));
         let lines = transport.lines();
         let query = "filter%5Bnote_type%5D%5B%5D=common&order%5Bid%5D=desc&limit=250&page=1";
         assert_eq!(lines[0], format!("GET {API}/leads/50000001/notes?{query}"));

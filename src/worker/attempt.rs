@@ -1,0 +1,101 @@
+//! One attempt: finds the kind's code, runs it, settles the task.
+
+use std::sync::Arc;
+
+use tracing::Instrument as _;
+
+use crate::client::Amocrm;
+use crate::config::{AmocrmTarget, Target, TargetKind, Task, TaskKind};
+use crate::domain::{Ending, FollowUp, ReasonCode, Settlement};
+use crate::effect::{Steps, Stop, crash_point};
+use crate::store::{Holder, LeasedTask, Settled};
+use crate::worker::{Context, deal, note, notice};
+
+/// The kinds that this build can run; a file of a later build may hold others, which wait.
+pub(super) fn kinds() -> Vec<String> {
+    ["deal", "note", "notice"].map(str::to_owned).to_vec()
+}
+
+/// Everything that one attempt works with.
+pub(super) struct Attempt<'a> {
+    pub(super) context: &'a Context,
+    pub(super) leased: &'a LeasedTask,
+    pub(super) target: &'a Target,
+    pub(super) access: &'a AmocrmTarget,
+    pub(super) crm: &'a Amocrm,
+    pub(super) steps: Steps,
+}
+
+/// Work that is done, and the tasks that follow from it.
+#[derive(Debug, Default)]
+pub(super) struct Work {
+    pub(super) text: String,
+    pub(super) follow_ups: Vec<FollowUp>,
+}
+
+/// Runs a task to its settlement.
+pub(super) async fn run(context: Context, leased: LeasedTask) {
+    let seed = leased.seed();
+    let span = tracing::info_span!("task", trace = %seed.trace, task = %leased.id(), kind = %seed.kind);
+    async {
+        crash_point(&format!("{}/task/leased", leased.seed().kind));
+        let settlement = attempt(&context, &leased).await;
+        crash_point(&format!("{}/task/settling", leased.seed().kind));
+        settle(&context, leased, settlement).await;
+    }
+    .instrument(span)
+    .await;
+}
+
+async fn attempt(context: &Context, leased: &LeasedTask) -> Settlement {
+    let seed = leased.seed();
+    let unknown = |what: &str| {
+        let text = format!("the configuration has no {what}; bring it back, then retry the task");
+        Settlement::new(Ending::Dead(ReasonCode::CONFIGURATION), text)
+    };
+    let config = Arc::clone(&context.config);
+    let Some(task) = config.tasks.get(&seed.name) else { return unknown(&format!("task `{}`", seed.name)) };
+    let (Some(target), Some(crm)) = (config.targets.get(&seed.target), context.accounts.get(&seed.target)) else {
+        return unknown(&format!("target `{}`", seed.target));
+    };
+    let TargetKind::Amocrm(access) = &target.kind;
+    let steps = Steps::new(
+        context.store.clone(),
+        context.clock.clone(),
+        Holder::Task(leased.ticket()),
+        &seed.kind,
+        target.doubt_wait(),
+    );
+    let attempt = Attempt { context, leased, target, access, crm, steps };
+    let mut settlement = match work(&attempt, task).await {
+        Ok(work) => Settlement { follow_ups: work.follow_ups, ..Settlement::new(Ending::Done, work.text) },
+        Err(stop) => stop.into(),
+    };
+    settlement.notice = notice::for_dead_attempt(&config, leased);
+    settlement
+}
+
+async fn work(attempt: &Attempt<'_>, task: &Task) -> Result<Work, Stop> {
+    match &task.kind {
+        TaskKind::Deal(deal) => deal::run(attempt, deal).await,
+        TaskKind::Note(note) => note::run(attempt, note).await,
+        TaskKind::Notice(notice) => notice::run(attempt, notice).await,
+    }
+}
+
+async fn settle(context: &Context, leased: LeasedTask, settlement: Settlement) {
+    let kind = leased.seed().kind.clone();
+    let attempt = leased.attempts().next();
+    let ending = settlement.ending.clone();
+    let word = ending.as_str();
+    let text = settlement.text.clone();
+    match context.store.settle(leased, settlement).await {
+        Ok(Settled::Now { state, due }) => {
+            context.metrics.task_settled(&kind, &ending);
+            let due = due.map(tracing::field::display);
+            tracing::info!(%attempt, ending = word, state = state.as_str(), due, text, "attempt settled");
+        }
+        Ok(Settled::StaleLease) => tracing::warn!(ending = word, "the lease is another's; nothing was settled"),
+        Err(error) => tracing::error!(%error, ending = word, "the attempt could not be settled"),
+    }
+}

@@ -1,0 +1,362 @@
+//! `deal`: a shop order becomes one deal with its customer, and follows the shop.
+//!
+//! ```text
+//! order, read fresh ─▶ deal known? ─ no ─▶ searched for ─ none ─▶ contact ─▶ deal made, once
+//!                        │ yes                │ one                            │
+//!                        ▼                    ▼                                ▼
+//!                     read fresh ─▶ what the shop owns and is newer ─▶ set ─▶ lines as one note
+//! ```
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use sha2::{Digest as _, Sha256};
+
+use crate::client::{Amocrm, FieldRef, Lead, LeadPatch, NewLead, Stage};
+use crate::config::{DealTask, HandMade};
+use crate::domain::{Ending, EventId, FollowUp, Key, ReasonCode, Refusal, Timestamp};
+use crate::effect::{Creatable, Created, Look, Searchable, Settable, Stop};
+use crate::rules::{
+    Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, ORDER_FIELDS, Order, changes, customer_of,
+    lines_note, marker, new_deal,
+};
+use crate::store::{IntentDurable, ItemView, ObjectRef, Version, entity_key};
+use crate::worker::attempt::{Attempt, Work};
+use crate::worker::{contact, note, notice, object};
+
+/// An order that waited longer may have been entered by hand meanwhile.
+const HAND_MADE_AFTER: Duration = Duration::from_hours(1);
+
+/// How many deals of the contact are looked at for one made by hand.
+const HAND_MADE_LOOKS_MAX: usize = 10;
+
+/// Won and lost, the same in every pipeline (amoCRM API v4 reference, "leads/pipelines").
+const CLOSED_STAGES: [u64; 2] = [142, 143];
+
+/// Runs one attempt.
+pub(super) async fn run(attempt: &Attempt<'_>, task: &DealTask) -> Result<Work, Stop> {
+    let (source, order) = read_order(attempt).await?;
+    let deal = Deal {
+        attempt,
+        task,
+        marker: marker(&source, &order.id),
+        object: object::lead(attempt.target, attempt.access, &marker(&source, &order.id)),
+        source,
+        order,
+    };
+    let mut work = Work::default();
+    let lead_id = deal.bring_up_to_date(&mut work).await?;
+    deal.write_lines(lead_id).await?;
+    Ok(work)
+}
+
+/// The order as the shop shows it now, else the newest whole body that was stored.
+async fn read_order(attempt: &Attempt<'_>) -> Result<(String, Order), Stop> {
+    let seed = attempt.leased.seed();
+    let language = attempt.context.config.language;
+    let unreadable = |text: String| Stop::Dead { reason: ReasonCode::UNREADABLE, text };
+    let view = attempt.context.store.view()?;
+    let event = attempt.leased.last_event().map(|id| view.event(id)).transpose()?.flatten();
+    let event = event.ok_or_else(|| unreadable("the event of the task is not stored any more".to_owned()))?;
+    let read = |order: Result<Order, _>| order.map_err(|error| refused(&DealRefusal::Order(error), language));
+
+    if let Some(shop) = attempt.context.shops.get(&event.source) {
+        let node = shop.order(&seed.entity, ORDER_FIELDS).await.map_err(shop_refusal)?;
+        let node = node.ok_or_else(|| Stop::Superseded {
+            reason: ReasonCode::ENTITY_GONE,
+            text: format!("order {} does not exist in the shop any more", seed.entity),
+        })?;
+        let order = read(Order::from_graphql(&node))?;
+        if attempt.leased.newest_source_time().is_some_and(|told| order.updated_at < told) {
+            let text = "the shop shows the order as it was before the event; it is read again".to_owned();
+            return Err(Stop::Retry { after: None, text });
+        }
+        return Ok((event.source, order));
+    }
+    let entity = entity_key(&event.source, &event.account, "order", &seed.entity);
+    let newest = view.newest_whole(&entity)?.map(|id| view.body(id)).transpose()?.flatten();
+    let body = newest.ok_or_else(|| {
+        unreadable(format!("no whole order is stored; set `api` of source `{}`, then retry", event.source))
+    })?;
+    let json = serde_json::from_slice(&body).map_err(|_| unreadable("the stored order is not JSON".to_owned()))?;
+    Ok((event.source, read(Order::from_webhook(&json))?))
+}
+
+/// A shop whose API is shut does not shut the CRM: its tasks come again later.
+fn shop_refusal(refusal: Refusal) -> Stop {
+    match refusal {
+        Refusal::Hold { text } => {
+            Stop::Retry { after: Some(HAND_MADE_AFTER / 4), text: format!("the shop's API: {text}") }
+        }
+        other => other.into(),
+    }
+}
+
+fn refused(refusal: &DealRefusal, language: crate::config::Language) -> Stop {
+    let text = refusal.text(language);
+    match refusal.ending() {
+        Ending::Superseded(reason) => Stop::Superseded { reason, text },
+        Ending::Dead(reason) => Stop::Dead { reason, text },
+        _ => Stop::Dead { reason: ReasonCode::UNREADABLE, text },
+    }
+}
+
+/// The deal of one order in one attempt.
+struct Deal<'a> {
+    attempt: &'a Attempt<'a>,
+    task: &'a DealTask,
+    source: String,
+    order: Order,
+    marker: String,
+    object: ObjectRef,
+}
+
+impl Deal<'_> {
+    /// Finds or makes the deal and sets what the shop owns; gives the deal's id.
+    async fn bring_up_to_date(&self, work: &mut Work) -> Result<u64, Stop> {
+        let fields = self.fields()?;
+        let known = self.attempt.context.store.view()?.object(&self.object)?.external_id().map(str::to_owned);
+        if let Some(id) = known {
+            let doubt = self.attempt.steps.doubt(&self.object)?;
+            if let Some(lead) = self.attempt.crm.lead(number(&id)?).await? {
+                return self.update(lead, doubt).await;
+            }
+            self.attempt.steps.gone(&self.object).await?;
+        }
+        let subject = Subject { deal: self, new: self.new_lead(fields, None) };
+        let absent = match self.attempt.steps.look(&subject).await? {
+            Look::Found(id) => return self.update_found(&id).await,
+            Look::Absent(absent) => absent,
+        };
+        let contact = self.contact(subject.new.responsible_user_id).await?;
+        if let Some(lead) = self.made_by_hand(contact.as_ref()).await? {
+            match self.task.hand_made {
+                HandMade::Flag => work.follow_ups.extend(self.flag(&lead)),
+                HandMade::Link => {
+                    self.attempt.steps.adopt(&self.object, &lead.id.to_string()).await?;
+                    return self.update_found(&lead.id.to_string()).await;
+                }
+            }
+        }
+        let contact_id = contact.map(|contact| number(contact.external_id())).transpose()?;
+        let subject = Subject { deal: self, new: NewLead { contact_id, ..subject.new } };
+        number(&self.attempt.steps.make(&subject, absent).await?)
+    }
+
+    fn fields(&self) -> Result<DealFields, Stop> {
+        new_deal(self.task, &self.source, &self.attempt.access.currency, &self.order)
+            .map_err(|refusal| refused(&refusal, self.attempt.context.config.language))
+    }
+
+    fn new_lead(&self, fields: DealFields, contact_id: Option<u64>) -> NewLead {
+        NewLead {
+            name: fields.name,
+            price: fields.price,
+            pipeline_id: fields.pipeline_id,
+            status_id: fields.status_id,
+            responsible_user_id: fields.responsible_user_id.unwrap_or(self.attempt.access.responsible_user_id),
+            custom: fields.custom.into_iter().map(|(field, text)| (field_ref(field), text)).collect(),
+            contact_id,
+        }
+    }
+
+    /// The customer as a contact; guests get none.
+    async fn contact(&self, responsible: u64) -> Result<Option<Created>, Stop> {
+        let Some(customer) = customer_of(&self.order, self.attempt.context.config.language) else { return Ok(None) };
+        contact::ensure(self.attempt, &customer, responsible).await.map(Some)
+    }
+
+    /// A recent open deal of the same contact without our field, if the order waited long.
+    async fn made_by_hand(&self, contact: Option<&Created>) -> Result<Option<Lead>, Stop> {
+        let waited = self.attempt.context.clock.now().since(self.order.created_at);
+        let Some(Created::Found(contact)) = contact.filter(|_| waited > HAND_MADE_AFTER) else { return Ok(None) };
+        let Some(contact) = self.attempt.crm.contact(number(contact)?).await? else { return Ok(None) };
+        for id in contact.lead_ids.into_iter().rev().take(HAND_MADE_LOOKS_MAX) {
+            let Some(lead) = self.attempt.crm.lead(id).await? else { continue };
+            let is_open = !CLOSED_STAGES.contains(&lead.status_id);
+            if is_open && lead.created_at >= self.order.created_at && self.marker_in(&lead).is_none() {
+                return Ok(Some(lead));
+            }
+        }
+        Ok(None)
+    }
+
+    fn flag(&self, lead: &Lead) -> Option<FollowUp> {
+        let parent = self.attempt.leased;
+        notice::seed(&self.attempt.context.config, parent.seed(), parent.id(), &format!("hand-made:{}", lead.id))
+    }
+
+    fn marker_in<'l>(&self, lead: &'l Lead) -> Option<&'l str> {
+        let ours = |code: &String| *code == self.task.field_id_code;
+        lead.custom.iter().find(|value| value.code.as_ref().is_some_and(ours)).map(|value| value.text.as_str())
+    }
+
+    async fn update_found(&self, id: &str) -> Result<u64, Stop> {
+        let doubt = self.attempt.steps.doubt(&self.object)?;
+        match self.attempt.crm.lead(number(id)?).await? {
+            Some(lead) => self.update(lead, doubt).await,
+            None => Err(Stop::Retry { after: None, text: format!("deal {id} was found and cannot be read yet") }),
+        }
+    }
+
+    /// Sets what the shop owns, never back.
+    async fn update(&self, lead: Lead, doubt: Option<crate::domain::IntentId>) -> Result<u64, Stop> {
+        let applied = self.attempt.context.store.view()?.object(&self.object)?.version_at();
+        let currency = &self.attempt.access.currency;
+        let decided = changes(self.task, &self.source, currency, &self.order, &seen(&lead), applied)
+            .map_err(|refusal| refused(&refusal, self.attempt.context.config.language))?;
+        let older = Stop::Superseded {
+            reason: ReasonCode::OLDER_THAN_APPLIED,
+            text: "the deal already shows a newer state of the order".to_owned(),
+        };
+        match decided {
+            Changes::Set(patch) => {
+                let patch = Patch { deal: self, lead: &lead, patch: lead_patch(patch) };
+                self.attempt.steps.set(&patch, doubt).await?;
+            }
+            Changes::Nothing if !self.event_is_old()? => self.attempt.steps.close_doubt(doubt).await?,
+            Changes::Nothing | Changes::Older => {
+                self.attempt.steps.close_doubt(doubt).await?;
+                return Err(older);
+            }
+        }
+        Ok(lead.id)
+    }
+
+    /// Whether the event that woke the task tells of an older state than the one at hand.
+    fn event_is_old(&self) -> Result<bool, Stop> {
+        let Some(id) = self.attempt.leased.last_event() else { return Ok(false) };
+        let Some(event) = self.attempt.context.store.view()?.event(id)? else { return Ok(false) };
+        let told = event.items.iter().filter_map(|item| match item {
+            ItemView::Fact { entity_id, source_time, .. } if *entity_id == self.order.id => *source_time,
+            _ => None,
+        });
+        Ok(told.max().is_some_and(|told| told < self.order.updated_at))
+    }
+
+    async fn write_lines(&self, lead_id: u64) -> Result<(), Stop> {
+        if self.order.lines.is_empty() {
+            return Ok(());
+        }
+        let text = lines_note(&self.order, self.attempt.context.config.language);
+        let key: Key = object::lines_note(self.attempt.access, &self.marker);
+        note::write(self.attempt, lead_id, key, &text, Value::Null).await
+    }
+
+    fn version(&self, mapped: &Value) -> Version {
+        let mut hash = [0; 16];
+        hash.iter_mut().zip(Sha256::digest(mapped.to_string().as_bytes())).for_each(|(to, from)| *to = from);
+        Version { at: self.order.updated_at, hash }
+    }
+
+    fn evidence(&self, read: &Value, request: &Value) -> Value {
+        let event = self.attempt.leased.last_event().map(EventId::get);
+        json!({ "event": event, "order": self.order.to_json(), "read": read, "request": request })
+    }
+}
+
+/// The deal that is searched for and made.
+struct Subject<'a> {
+    deal: &'a Deal<'a>,
+    new: NewLead,
+}
+
+impl Searchable for Subject<'_> {
+    fn object(&self) -> &ObjectRef {
+        &self.deal.object
+    }
+
+    async fn search(&self) -> Result<Vec<String>, Refusal> {
+        let hits = self.crm().search_leads(&self.deal.marker).await?;
+        let exact = |lead: &&Lead| self.deal.marker_in(lead) == Some(self.deal.marker.as_str());
+        Ok(hits.iter().filter(exact).map(|lead| lead.id.to_string()).collect())
+    }
+}
+
+impl Subject<'_> {
+    fn crm(&self) -> &Amocrm {
+        self.deal.attempt.crm
+    }
+}
+
+impl Creatable for Subject<'_> {
+    fn version(&self) -> Option<Version> {
+        Some(self.deal.version(&self.new.to_json()))
+    }
+
+    fn evidence(&self) -> Value {
+        self.deal.evidence(&Value::Null, &self.new.to_json())
+    }
+
+    async fn send(&self, proof: &IntentDurable) -> Result<String, Refusal> {
+        self.crm().create_lead(proof, &self.new).await.map(|id| id.to_string())
+    }
+}
+
+/// The fields that are set in a deal that exists.
+struct Patch<'a> {
+    deal: &'a Deal<'a>,
+    lead: &'a Lead,
+    patch: LeadPatch,
+}
+
+impl Settable for Patch<'_> {
+    fn object(&self) -> &ObjectRef {
+        &self.deal.object
+    }
+
+    fn external_id(&self) -> String {
+        self.lead.id.to_string()
+    }
+
+    fn version(&self) -> Version {
+        self.deal.version(&self.patch.to_json())
+    }
+
+    fn evidence(&self) -> Value {
+        let read = json!({ "price": self.lead.price, "status_id": self.lead.status_id,
+            "updated_at": Timestamp::as_secs(self.lead.updated_at) });
+        self.deal.evidence(&read, &self.patch.to_json())
+    }
+
+    async fn send(&self, proof: &IntentDurable) -> Result<(), Refusal> {
+        self.deal.attempt.crm.update_lead(proof, self.lead.id, &self.patch).await
+    }
+}
+
+fn seen(lead: &Lead) -> DealSeen {
+    let by_id = lead.custom.iter().map(|value| (CustomField::Id(value.field_id), value.text.clone()));
+    let by_code = lead.custom.iter().filter_map(|value| {
+        let code = value.code.clone()?;
+        Some((CustomField::Code(code), value.text.clone()))
+    });
+    DealSeen {
+        name: lead.name.clone(),
+        price: lead.price,
+        pipeline_id: lead.pipeline_id,
+        status_id: lead.status_id,
+        custom: by_id.chain(by_code).collect(),
+    }
+}
+
+fn lead_patch(patch: DealPatch) -> LeadPatch {
+    LeadPatch {
+        name: None,
+        price: patch.price,
+        stage: patch.stage.map(|s| Stage { pipeline_id: s.pipeline_id, status_id: s.status_id }),
+        responsible_user_id: None,
+        custom: patch.custom.into_iter().map(|(field, text)| (field_ref(field), text)).collect(),
+    }
+}
+
+fn field_ref(field: CustomField) -> FieldRef {
+    match field {
+        CustomField::Code(code) => FieldRef::Code(code),
+        CustomField::Id(id) => FieldRef::Id(id),
+    }
+}
+
+fn number(id: &str) -> Result<u64, Stop> {
+    let text = || format!("the stored id `{id}` is not a number");
+    id.parse().map_err(|_| Stop::Dead { reason: ReasonCode::UNREADABLE, text: text() })
+}
