@@ -47,7 +47,7 @@ pub use faults::{Fault, Faults, Rate, Rule, When};
 pub use http::Running;
 pub use message::{Delivery, Reply, Request};
 pub use operation::{Operation, UnknownOperation};
-pub use oracle::{ContactSnapshot, Counts, LeadSnapshot};
+pub use oracle::{ContactSnapshot, Counts, LeadSnapshot, TaskSnapshot};
 pub use order::{OrderLine, OrderSketch, shopify_headers, sign};
 pub use scene::Error;
 pub use sender::{Answered, SendError, Sender};

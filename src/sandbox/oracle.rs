@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::sandbox::amocrm;
 use crate::sandbox::door::Sandbox;
 use crate::sandbox::operation::Operation;
-use crate::sandbox::world::{Contact, EMAIL_FIELD, Lead, PHONE_FIELD, World};
+use crate::sandbox::world::{Contact, EMAIL_FIELD, Lead, PHONE_FIELD, Task, World};
 
 /// How much there is; deleted leads do not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -58,6 +58,19 @@ pub struct ContactSnapshot {
     pub emails: Vec<String>,
     /// The leads that link to it.
     pub leads: Vec<u64>,
+}
+
+/// A task of a person.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TaskSnapshot {
+    /// The lead that it is about, if it is about one.
+    pub lead_id: Option<u64>,
+    /// What is to be done.
+    pub text: String,
+    /// Who is to do it.
+    pub responsible_user_id: u64,
+    /// Unix seconds until when.
+    pub complete_till: i64,
 }
 
 impl Sandbox {
@@ -122,9 +135,20 @@ impl Sandbox {
 
     /// The texts of a lead's tasks, oldest first.
     pub fn tasks_of_lead(&self, id: u64) -> Vec<String> {
+        self.tasks().into_iter().filter(|task| task.lead_id == Some(id)).map(|task| task.text).collect()
+    }
+
+    /// All tasks of people, oldest first.
+    pub fn tasks(&self) -> Vec<TaskSnapshot> {
         let state = self.state();
-        let tasks = state.world.tasks.values().map(|kept| kept.now()).filter(|task| task.lead_id == id);
-        tasks.map(|task| task.text.clone()).collect()
+        let tasks = state.world.tasks.values().map(|kept| kept.now());
+        let snapshot = |task: &Task| TaskSnapshot {
+            lead_id: task.lead_id,
+            text: task.text.clone(),
+            responsible_user_id: task.responsible_user_id,
+            complete_till: task.complete_till,
+        };
+        tasks.map(snapshot).collect()
     }
 }
 

@@ -100,7 +100,8 @@ pub(super) struct Note {
 
 #[derive(Clone, Debug)]
 pub(super) struct Task {
-    pub(super) lead_id: u64,
+    /// Absent for a task about nothing in particular.
+    pub(super) lead_id: Option<u64>,
     pub(super) text: String,
     pub(super) task_type_id: u64,
     /// Unix seconds.

@@ -1,4 +1,4 @@
-//! Tasks of people, about leads: list and make.
+//! Tasks of people, about leads or about nothing in particular: list and make.
 
 use serde_json::{Value, json};
 
@@ -14,8 +14,8 @@ pub(super) fn list(desk: &mut Desk<'_>, _: u64) -> Result<Reply, Problem> {
     let listed = desk.world.tasks.iter().filter(|(_, kept)| kept.is_listed(desk.now.at, desk.lags.search));
     let hits = listed.map(|(&id, kept)| (id, kept.now())).filter(|(id, task)| {
         asked.lets_through("id", &id.to_string())
-            && asked.lets_through("entity_type", "leads")
-            && asked.lets_through("entity_id", &task.lead_id.to_string())
+            && asked.lets_through("entity_type", if task.lead_id.is_some() { "leads" } else { "" })
+            && asked.lets_through("entity_id", &task.lead_id.map(|id| id.to_string()).unwrap_or_default())
     });
     let hits = hits.map(|(id, task)| (id, task.stamps, task)).collect();
     Ok(asked.page(desk, "tasks", hits, |id, task| task_json(desk, id, task)))
@@ -31,7 +31,7 @@ fn task_json(desk: &Desk<'_>, id: u64, task: &Task) -> Value {
         "responsible_user_id": task.responsible_user_id,
         "group_id": 0,
         "entity_id": task.lead_id,
-        "entity_type": "leads",
+        "entity_type": task.lead_id.map(|_| "leads"),
         "duration": 0,
         "is_completed": false,
         "task_type_id": task.task_type_id,
@@ -64,12 +64,13 @@ fn read_new(desk: &Desk<'_>, form: &mut Form<'_>) -> Task {
     let complete_till = form.number("complete_till");
     let complete_till = form.required("complete_till", complete_till).unwrap_or_default();
     let lead_id = form.number("entity_id");
-    let lead_id = form.required("entity_id", lead_id).unwrap_or_default();
-    let entity = form.text("entity_type");
-    if form.required("entity_type", entity).is_some_and(|entity| entity != "leads") {
-        form.refuse(Wrong::NotSupportedChoice, "entity_type");
-    } else if lead_id != 0 && desk.world.lead(lead_id).is_none() {
-        form.refuse(Wrong::NotSupportedChoice, "entity_id");
+    if let Some(id) = lead_id {
+        let entity = form.text("entity_type");
+        if form.required("entity_type", entity).is_some_and(|entity| entity != "leads") {
+            form.refuse(Wrong::NotSupportedChoice, "entity_type");
+        } else if desk.world.lead(id).is_none() {
+            form.refuse(Wrong::NotSupportedChoice, "entity_id");
+        }
     }
     Task {
         lead_id,

@@ -238,6 +238,9 @@ fn notes_and_tasks_stay_with_their_lead() {
     assert_eq!(ids(&of(other), "tasks"), [task]);
     assert_eq!(of(lead), (204, Value::Null));
     assert_eq!(fixture.sandbox.tasks_of_lead(other), ["Позвонить"]);
+    fixture.made("/api/v4/tasks", "tasks", &json!({"text": "Разобраться", "complete_till": 1_796_040_000}));
+    let about: Vec<Option<u64>> = fixture.sandbox.tasks().iter().map(|task| task.lead_id).collect();
+    assert_eq!(about, [Some(other), None], "a task may be about nothing in particular");
 }
 
 #[test]
