@@ -12,7 +12,7 @@ use serde_json::Value;
 ///
 /// # Errors
 /// Says what is wrong and where, never what the body holds.
-pub(super) fn parse(body: &[u8]) -> Result<Value, String> {
+pub fn parse(body: &[u8]) -> Result<Value, String> {
     let text = str::from_utf8(body).map_err(|error| format!("not UTF-8 text: {error}"))?;
     serde_json::from_str(text)
         .or_else(|_| serde_json::from_str(&with_whole_surrogates(text)))

@@ -26,6 +26,7 @@ mod shopify;
 mod signature;
 mod verified;
 
+pub use json::parse as parse_json;
 pub use verified::VerifiedDelivery;
 
 /// Checks that a delivery comes from the sender that `source` names.

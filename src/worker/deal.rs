@@ -20,6 +20,7 @@ use crate::rules::{
     Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, ORDER_FIELDS, Order, changes, customer_of,
     lines_note, marker, new_deal,
 };
+use crate::source::parse_json;
 use crate::store::{IntentDurable, ItemView, ObjectRef, Version, entity_key};
 use crate::worker::attempt::{Attempt, Work};
 use crate::worker::{contact, note, notice, object};
@@ -78,7 +79,7 @@ async fn read_order(attempt: &Attempt<'_>) -> Result<(String, Order), Stop> {
     let body = newest.ok_or_else(|| {
         unreadable(format!("no whole order is stored; set `api` of source `{}`, then retry", event.source))
     })?;
-    let json = serde_json::from_slice(&body).map_err(|_| unreadable("the stored order is not JSON".to_owned()))?;
+    let json = parse_json(&body).map_err(|why| unreadable(format!("the stored order is {why}")))?;
     Ok((event.source, read(Order::from_webhook(&json))?))
 }
 
