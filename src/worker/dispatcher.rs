@@ -60,10 +60,12 @@ impl Worker {
             pulse.borrow_and_update();
             let wake_at = self.next_wake(leased, extended)?;
             tokio::select! {
+                // In this order, not by chance, so that a simulation can be repeated.
+                biased;
+                _ = stop.changed() => {}
                 Some(ended) = self.running.join_next_with_id() => self.ended(ended).await?,
                 changed = pulse.changed() => if changed.is_err() { return Err(Error::Stopped) },
                 () = self.context.clock.sleep_until(wake_at) => {}
-                _ = stop.changed() => {}
             }
             if self.context.clock.monotonic().since(extended) >= EXTEND_EVERY {
                 extended = self.context.clock.monotonic();
