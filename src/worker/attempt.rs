@@ -26,13 +26,6 @@ pub(super) struct Attempt<'a> {
     pub(super) steps: Steps,
 }
 
-/// Work that is done, and the tasks that follow from it.
-#[derive(Debug, Default)]
-pub(super) struct Work {
-    pub(super) text: String,
-    pub(super) follow_ups: Vec<FollowUp>,
-}
-
 /// Runs a task to its settlement.
 pub(super) async fn run(context: Context, leased: LeasedTask) {
     let seed = leased.seed();
@@ -67,17 +60,18 @@ async fn attempt(context: &Context, leased: &LeasedTask) -> Settlement {
         target.doubt_wait(),
     );
     let attempt = Attempt { context, leased, target, access, crm, steps };
-    let mut settlement = match work(&attempt, task).await {
-        Ok(work) => Settlement { follow_ups: work.follow_ups, ..Settlement::new(Ending::Done, work.text) },
+    // What is worth telling is told whatever the attempt comes to.
+    let mut follow_ups = Vec::new();
+    let settlement = match work(&attempt, task, &mut follow_ups).await {
+        Ok(()) => Settlement::new(Ending::Done, ""),
         Err(stop) => stop.into(),
     };
-    settlement.notice = notice::for_dead_attempt(&config, leased);
-    settlement
+    Settlement { follow_ups, notice: notice::for_dead_attempt(&config, leased), ..settlement }
 }
 
-async fn work(attempt: &Attempt<'_>, task: &Task) -> Result<Work, Stop> {
+async fn work(attempt: &Attempt<'_>, task: &Task, follow_ups: &mut Vec<FollowUp>) -> Result<(), Stop> {
     match &task.kind {
-        TaskKind::Deal(deal) => deal::run(attempt, deal).await,
+        TaskKind::Deal(deal) => deal::run(attempt, deal, follow_ups).await,
         TaskKind::Note(note) => note::run(attempt, note).await,
         TaskKind::Notice(notice) => notice::run(attempt, notice).await,
     }

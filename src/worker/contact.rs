@@ -13,7 +13,7 @@ use crate::worker::object;
 pub(super) async fn ensure(attempt: &Attempt<'_>, customer: &Customer, responsible: u64) -> Result<Created, Stop> {
     let subject = Subject {
         crm: attempt.crm,
-        object: object::contact(attempt.target, attempt.access, customer.phone.as_ref(), customer.email.as_ref()),
+        object: object(attempt, customer),
         phone: customer.phone.as_ref(),
         email: customer.email.as_ref(),
         new: NewContact {
@@ -24,6 +24,11 @@ pub(super) async fn ensure(attempt: &Attempt<'_>, customer: &Customer, responsib
         },
     };
     attempt.steps.create(&subject).await
+}
+
+/// The customer as an object outside.
+pub(super) fn object(attempt: &Attempt<'_>, customer: &Customer) -> ObjectRef {
+    object::contact(attempt.target, attempt.access, customer.phone.as_ref(), customer.email.as_ref())
 }
 
 struct Subject<'a> {

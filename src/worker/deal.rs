@@ -14,7 +14,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::client::{Amocrm, FieldRef, Lead, LeadPatch, NewLead, Stage};
 use crate::config::{DealTask, HandMade};
-use crate::domain::{Ending, EventId, FollowUp, Key, ReasonCode, Refusal, Timestamp};
+use crate::domain::{Ending, EventId, FollowUp, IntentId, Key, ReasonCode, Refusal, Timestamp};
 use crate::effect::{Creatable, Created, Look, Searchable, Settable, Stop};
 use crate::rules::{
     Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, ORDER_FIELDS, Order, changes, customer_of,
@@ -22,7 +22,7 @@ use crate::rules::{
 };
 use crate::source::parse_json;
 use crate::store::{IntentDurable, ItemView, ObjectRef, Version, entity_key};
-use crate::worker::attempt::{Attempt, Work};
+use crate::worker::attempt::Attempt;
 use crate::worker::{contact, note, notice, object};
 
 /// An order that waited longer may have been entered by hand meanwhile.
@@ -35,7 +35,7 @@ const HAND_MADE_LOOKS_MAX: usize = 10;
 const CLOSED_STAGES: [u64; 2] = [142, 143];
 
 /// Runs one attempt.
-pub(super) async fn run(attempt: &Attempt<'_>, task: &DealTask) -> Result<Work, Stop> {
+pub(super) async fn run(attempt: &Attempt<'_>, task: &DealTask, follow_ups: &mut Vec<FollowUp>) -> Result<(), Stop> {
     let (source, order) = read_order(attempt).await?;
     let deal = Deal {
         attempt,
@@ -45,10 +45,26 @@ pub(super) async fn run(attempt: &Attempt<'_>, task: &DealTask) -> Result<Work, 
         source,
         order,
     };
-    let mut work = Work::default();
-    let lead_id = deal.bring_up_to_date(&mut work).await?;
-    deal.write_lines(lead_id).await?;
-    Ok(work)
+    let brought = deal.bring_up_to_date().await?;
+    // An older event must not end the task before an earlier attempt's work is whole.
+    deal.write_lines(brought.lead_id).await?;
+    if task.hand_made == HandMade::Flag {
+        follow_ups.extend(deal.flag().await?);
+    }
+    if brought.is_newer_already {
+        return Err(Stop::Superseded {
+            reason: ReasonCode::OLDER_THAN_APPLIED,
+            text: "the deal already shows a newer state of the order".to_owned(),
+        });
+    }
+    Ok(())
+}
+
+/// The deal after it was brought up to date.
+struct Brought {
+    lead_id: u64,
+    /// Whether it showed a newer state than the event tells of.
+    is_newer_already: bool,
 }
 
 /// The order as the shop shows it now, else the newest whole body that was stored.
@@ -113,8 +129,8 @@ struct Deal<'a> {
 }
 
 impl Deal<'_> {
-    /// Finds or makes the deal and sets what the shop owns; gives the deal's id.
-    async fn bring_up_to_date(&self, work: &mut Work) -> Result<u64, Stop> {
+    /// Finds or makes the deal and sets what the shop owns.
+    async fn bring_up_to_date(&self) -> Result<Brought, Stop> {
         let fields = self.fields()?;
         let known = self.attempt.context.store.view()?.object(&self.object)?.external_id().map(str::to_owned);
         if let Some(id) = known {
@@ -130,18 +146,17 @@ impl Deal<'_> {
             Look::Absent(absent) => absent,
         };
         let contact = self.contact(subject.new.responsible_user_id).await?;
-        if let Some(lead) = self.made_by_hand(contact.as_ref()).await? {
-            match self.task.hand_made {
-                HandMade::Flag => work.follow_ups.extend(self.flag(&lead)),
-                HandMade::Link => {
-                    self.attempt.steps.adopt(&self.object, &lead.id.to_string()).await?;
-                    return self.update_found(&lead.id.to_string()).await;
-                }
-            }
+        let contact_id = contact.as_ref().map(|contact| number(contact.external_id())).transpose()?;
+        if self.task.hand_made == HandMade::Link
+            && let Some(Created::Found(_)) = contact
+            && let Some(lead) = self.made_by_hand(contact_id, self.attempt.context.clock.now()).await?
+        {
+            self.attempt.steps.adopt(&self.object, &lead.id.to_string()).await?;
+            return self.update_found(&lead.id.to_string()).await;
         }
-        let contact_id = contact.map(|contact| number(contact.external_id())).transpose()?;
         let subject = Subject { deal: self, new: NewLead { contact_id, ..subject.new } };
-        number(&self.attempt.steps.make(&subject, absent).await?)
+        let lead_id = number(&self.attempt.steps.make(&subject, absent).await?)?;
+        Ok(Brought { lead_id, is_newer_already: false })
     }
 
     fn fields(&self) -> Result<DealFields, Stop> {
@@ -167,11 +182,11 @@ impl Deal<'_> {
         contact::ensure(self.attempt, &customer, responsible).await.map(Some)
     }
 
-    /// A recent open deal of the same contact without our field, if the order waited long.
-    async fn made_by_hand(&self, contact: Option<&Created>) -> Result<Option<Lead>, Stop> {
-        let waited = self.attempt.context.clock.now().since(self.order.created_at);
-        let Some(Created::Found(contact)) = contact.filter(|_| waited > HAND_MADE_AFTER) else { return Ok(None) };
-        let Some(contact) = self.attempt.crm.contact(number(contact)?).await? else { return Ok(None) };
+    /// A recent open deal of the contact without our field, if the order had waited long by `at`.
+    async fn made_by_hand(&self, contact_id: Option<u64>, at: Timestamp) -> Result<Option<Lead>, Stop> {
+        let waited = at.since(self.order.created_at);
+        let Some(contact_id) = contact_id.filter(|_| waited > HAND_MADE_AFTER) else { return Ok(None) };
+        let Some(contact) = self.attempt.crm.contact(contact_id).await? else { return Ok(None) };
         for id in contact.lead_ids.into_iter().rev().take(HAND_MADE_LOOKS_MAX) {
             let Some(lead) = self.attempt.crm.lead(id).await? else { continue };
             let is_open = !CLOSED_STAGES.contains(&lead.status_id);
@@ -182,9 +197,34 @@ impl Deal<'_> {
         Ok(None)
     }
 
-    fn flag(&self, lead: &Lead) -> Option<FollowUp> {
+    /// The notice about a deal made by hand beside ours.
+    ///
+    /// Asked after ours was made, by any attempt since the task began: the one that
+    /// made it may have died, or lost the answer, before it could tell.
+    async fn flag(&self) -> Result<Option<FollowUp>, Stop> {
         let parent = self.attempt.leased;
-        notice::seed(&self.attempt.context.config, parent.seed(), parent.id(), &format!("hand-made:{}", lead.id))
+        let Some(made_at) = self.made_at()? else { return Ok(None) };
+        let Some(lead) = self.made_by_hand(self.known_contact()?, made_at).await? else { return Ok(None) };
+        let occasion = format!("hand-made:{}", lead.id);
+        Ok(notice::seed(&self.attempt.context.config, parent.seed(), parent.id(), &occasion))
+    }
+
+    /// When the task meant to make the deal, in its present round of attempts.
+    fn made_at(&self) -> Result<Option<Timestamp>, Stop> {
+        let view = self.attempt.context.store.view()?;
+        let id = self.attempt.leased.id();
+        let began = view.task(id)?.and_then(|task| task.since);
+        let intents = view.intents_of_task(id)?.into_iter();
+        let creates = intents.filter(|intent| intent.object_kind == self.object.kind && intent.shape == "create");
+        Ok(creates.map(|intent| intent.opened_at).filter(|at| Some(*at) >= began).max())
+    }
+
+    /// The customer's contact, where our file knows it.
+    fn known_contact(&self) -> Result<Option<u64>, Stop> {
+        let Some(customer) = customer_of(&self.order, self.attempt.context.config.language) else { return Ok(None) };
+        let object = contact::object(self.attempt, &customer);
+        let known = self.attempt.context.store.view()?.object(&object)?;
+        known.external_id().map(number).transpose()
     }
 
     fn marker_in<'l>(&self, lead: &'l Lead) -> Option<&'l str> {
@@ -192,7 +232,7 @@ impl Deal<'_> {
         lead.custom.iter().find(|value| value.code.as_ref().is_some_and(ours)).map(|value| value.text.as_str())
     }
 
-    async fn update_found(&self, id: &str) -> Result<u64, Stop> {
+    async fn update_found(&self, id: &str) -> Result<Brought, Stop> {
         let doubt = self.attempt.steps.doubt(&self.object)?;
         match self.attempt.crm.lead(number(id)?).await? {
             Some(lead) => self.update(lead, doubt).await,
@@ -201,27 +241,22 @@ impl Deal<'_> {
     }
 
     /// Sets what the shop owns, never back.
-    async fn update(&self, lead: Lead, doubt: Option<crate::domain::IntentId>) -> Result<u64, Stop> {
+    async fn update(&self, lead: Lead, doubt: Option<IntentId>) -> Result<Brought, Stop> {
         let applied = self.attempt.context.store.view()?.object(&self.object)?.version_at();
         let currency = &self.attempt.access.currency;
         let decided = changes(self.task, &self.source, currency, &self.order, &seen(&lead), applied)
             .map_err(|refusal| refused(&refusal, self.attempt.context.config.language))?;
-        let older = Stop::Superseded {
-            reason: ReasonCode::OLDER_THAN_APPLIED,
-            text: "the deal already shows a newer state of the order".to_owned(),
-        };
-        match decided {
+        let is_newer_already = match decided {
             Changes::Set(patch) => {
                 let patch = Patch { deal: self, lead: &lead, patch: lead_patch(patch) };
                 self.attempt.steps.set(&patch, doubt).await?;
+                return Ok(Brought { lead_id: lead.id, is_newer_already: false });
             }
-            Changes::Nothing if !self.event_is_old()? => self.attempt.steps.close_doubt(doubt).await?,
-            Changes::Nothing | Changes::Older => {
-                self.attempt.steps.close_doubt(doubt).await?;
-                return Err(older);
-            }
-        }
-        Ok(lead.id)
+            Changes::Nothing => self.event_is_old()?,
+            Changes::Older => true,
+        };
+        self.attempt.steps.close_doubt(doubt).await?;
+        Ok(Brought { lead_id: lead.id, is_newer_already })
     }
 
     /// Whether the event that woke the task tells of an older state than the one at hand.

@@ -7,11 +7,11 @@ use crate::config::NoteTask;
 use crate::domain::{Key, ReasonCode, Refusal};
 use crate::effect::{Creatable, Searchable, Stop, text_marker};
 use crate::store::{IntentDurable, ObjectRef, Version};
-use crate::worker::attempt::{Attempt, Work};
+use crate::worker::attempt::Attempt;
 use crate::worker::object;
 
 /// Reads the deal fresh, checks that it still stands on the stage, writes the note once.
-pub(super) async fn run(attempt: &Attempt<'_>, task: &NoteTask) -> Result<Work, Stop> {
+pub(super) async fn run(attempt: &Attempt<'_>, task: &NoteTask) -> Result<(), Stop> {
     let seed = attempt.leased.seed();
     let lead = read_lead(attempt).await?;
     if !task.valid_in.is_empty() && !task.valid_in.contains(&lead.status_id) {
@@ -23,8 +23,7 @@ pub(super) async fn run(attempt: &Attempt<'_>, task: &NoteTask) -> Result<Work, 
         text: format!("the template `text` of task `{}` failed: {error}", seed.name),
     })?;
     let key = object::note(attempt.access, &seed.name, &seed.entity, &task.version);
-    write(attempt, lead.id, key, &text, lead_json(&lead)).await?;
-    Ok(Work::default())
+    write(attempt, lead.id, key, &text, lead_json(&lead)).await
 }
 
 /// The deal as it is now; a read older than the event lags behind and is repeated.

@@ -10,7 +10,7 @@ use crate::config::{Config, Language, NoticeTask, TargetKind};
 use crate::domain::{KeyBuilder, Mode, OnReturn, ReasonCode, Refusal, TaskId, TaskSeed};
 use crate::effect::{Creatable, Searchable, Stop, text_marker};
 use crate::store::{IntentDurable, LeasedTask, ObjectRef, TaskView, Version};
-use crate::worker::attempt::{Attempt, Work};
+use crate::worker::attempt::Attempt;
 use crate::worker::object;
 
 const KIND: &str = "notice";
@@ -61,7 +61,7 @@ pub(super) fn seed(config: &Config, parent: &TaskSeed, id: TaskId, occasion: &st
 }
 
 /// Makes the CRM task once.
-pub(super) async fn run(attempt: &Attempt<'_>, task: &NoticeTask) -> Result<Work, Stop> {
+pub(super) async fn run(attempt: &Attempt<'_>, task: &NoticeTask) -> Result<(), Stop> {
     let occasion = attempt.leased.seed().entity.clone();
     let view = attempt.context.store.view()?;
     let parent = attempt.leased.parent().map(|id| view.task(id)).transpose()?.flatten();
@@ -85,8 +85,7 @@ pub(super) async fn run(attempt: &Attempt<'_>, task: &NoticeTask) -> Result<Work
         },
         marker,
     };
-    attempt.steps.create(&subject).await?;
-    Ok(Work::default())
+    attempt.steps.create(&subject).await.map(drop)
 }
 
 /// The deal that the parent is about, if it exists and can be read.
