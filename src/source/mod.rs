@@ -21,7 +21,7 @@ mod fingerprint;
 mod headers;
 mod json;
 #[cfg(test)]
-mod samples;
+pub(crate) mod samples;
 mod shopify;
 mod signature;
 mod verified;

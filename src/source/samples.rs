@@ -1,10 +1,10 @@
-//! Recorded deliveries for the tests of this room, and readings as text.
+//! Recorded deliveries for the tests of this room and of those that take what it reads.
 
 use bytes::Bytes;
 
 use crate::config::{LabelledSecret, Secret, Source, SourceKind};
 use crate::domain::Timestamp;
-use crate::source::{Item, RawDelivery, Reading};
+use crate::source::{Item, RawDelivery, Reading, signature};
 
 /// The shop of all samples.
 pub(super) const SHOP_DOMAIN: &str = "tambour-test.myshopify.com";
@@ -24,33 +24,46 @@ fn source(name: &str, kind: SourceKind) -> Source {
 }
 
 /// The shop of the samples, with its secret.
-pub(super) fn shopify_source() -> Source {
+pub(crate) fn shopify_source() -> Source {
     let secret = LabelledSecret { label: "now".to_owned(), secret: Secret::new(SHOP_SECRET.to_owned()) };
     source("shop", SourceKind::Shopify { shops: vec![SHOP_DOMAIN.to_owned()], secrets: vec![secret], api: None })
 }
 
 /// The account of the samples.
-pub(super) fn amocrm_source() -> Source {
+pub(crate) fn amocrm_source() -> Source {
     source("crm", SourceKind::Amocrm { account_id: 31_000_001 })
 }
 
 /// The bytes of a file under `tests/data`.
-pub(super) fn file(name: &str) -> Vec<u8> {
+pub(crate) fn file(name: &str) -> Vec<u8> {
     let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data").join(name);
     std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// A delivery of this body without headers.
-pub(super) fn delivery(body: &[u8]) -> RawDelivery {
+pub(crate) fn delivery(body: &[u8]) -> RawDelivery {
     let received_at = Timestamp::from_secs(1_796_036_720);
     RawDelivery { headers: Vec::new(), body: Bytes::copy_from_slice(body), received_at }
 }
 
 /// A delivery as recorded, names in lower case as the door hands them on.
-pub(super) fn recorded(headers: &str, body: &str) -> RawDelivery {
+pub(crate) fn recorded(headers: &str, body: &str) -> RawDelivery {
     let headers = String::from_utf8(file(headers)).expect("headers are text");
     let pairs = headers.lines().filter_map(|line| line.split_once(": "));
     pairs.fold(delivery(&file(body)), |delivery, (name, value)| with(delivery, &name.to_lowercase(), value.as_bytes()))
+}
+
+/// A new order as the shop sends it, signed, under this delivery id.
+pub(crate) fn signed(webhook_id: &str, body: &[u8]) -> RawDelivery {
+    let signature = signature::sign(SHOP_SECRET, body);
+    [
+        ("x-shopify-hmac-sha256", signature.as_str()),
+        ("x-shopify-webhook-id", webhook_id),
+        ("x-shopify-topic", "orders/create"),
+        ("x-shopify-shop-domain", SHOP_DOMAIN),
+    ]
+    .into_iter()
+    .fold(delivery(body), |delivery, (name, value)| with(delivery, name, value.as_bytes()))
 }
 
 /// The same delivery with one more header.

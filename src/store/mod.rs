@@ -24,6 +24,8 @@ mod queue;
 mod record;
 mod schema;
 mod settle;
+#[cfg(test)]
+mod tests;
 mod view;
 mod writer;
 
