@@ -26,6 +26,7 @@ mod schema;
 mod settle;
 #[cfg(test)]
 mod tests;
+mod trace;
 mod view;
 mod writer;
 

@@ -79,6 +79,10 @@ impl Batch<'_> {
         };
         if let Some(event) = origin.event {
             self.tables.task_events.insert((id.get(), event.get()), meeting.code())?;
+            self.tables.event_tasks.insert((event.get(), id.get()), ())?;
+        }
+        if let Some(parent) = origin.parent {
+            self.tables.follow_ups.insert((parent.get(), id.get()), ())?;
         }
         Ok((id, meeting))
     }

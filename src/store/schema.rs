@@ -12,6 +12,8 @@
 //! tasks          task id                         TaskRecord
 //! task_keys      key bytes                       KeyRecord: the task's id, whether it is spent
 //! task_events    (task id, event id)             how the event met the task (Meeting as u8)
+//! event_tasks    (event id, task id)              -        the same pairs, from the event's side
+//! follow_ups     (parent's task id, task id)     -
 //! unfinished     (since in ms, task id)          -        the first is the oldest unfinished
 //! lanes          (lane bytes, place)             task id; the first is the head
 //! ready          (target, due in ms, task id)    -        heads in `new` or `retry` only
@@ -69,6 +71,8 @@ pub(super) const ALIASES: Table<'_, (&str, u64), ()> = Table::new("aliases");
 pub(super) const TASKS: Table<'_, u64, &[u8]> = Table::new("tasks");
 pub(super) const TASK_KEYS: Table<'_, &[u8], &[u8]> = Table::new("task_keys");
 pub(super) const TASK_EVENTS: Table<'_, (u64, u64), u8> = Table::new("task_events");
+pub(super) const EVENT_TASKS: Table<'_, (u64, u64), ()> = Table::new("event_tasks");
+pub(super) const FOLLOW_UPS: Table<'_, (u64, u64), ()> = Table::new("follow_ups");
 pub(super) const UNFINISHED: Table<'_, (i64, u64), ()> = Table::new("unfinished");
 pub(super) const LANES: Table<'_, (&[u8], u64), u64> = Table::new("lanes");
 pub(super) const READY: Table<'_, (&str, i64, u64), ()> = Table::new("ready");

@@ -217,7 +217,7 @@ pub struct AuditView {
 
 /// A consistent view of the file at one moment.
 pub struct View {
-    txn: ReadTransaction,
+    pub(super) txn: ReadTransaction,
     process: u64,
 }
 
@@ -226,7 +226,11 @@ impl View {
         Ok(Self { txn: database.begin_read()?, process })
     }
 
-    fn row<T: Record>(&self, table: TableDefinition<'_, u64, &'static [u8]>, id: u64) -> Result<Option<T>, Broken> {
+    pub(super) fn row<T: Record>(
+        &self,
+        table: TableDefinition<'_, u64, &'static [u8]>,
+        id: u64,
+    ) -> Result<Option<T>, Broken> {
         let table = self.txn.open_table(table)?;
         let row = table.get(id)?;
         Ok(row.map(|v| T::decode(v.value())).transpose()?)
@@ -565,7 +569,7 @@ fn item_view(item: ItemRecord) -> ItemView {
     }
 }
 
-fn intent_view(id: IntentId, intent: IntentRecord) -> IntentView {
+pub(super) fn intent_view(id: IntentId, intent: IntentRecord) -> IntentView {
     IntentView {
         id,
         task: TaskId::new(intent.task),
