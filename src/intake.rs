@@ -80,13 +80,15 @@ fn fact_of(item: &Item) -> Option<&Fact> {
     }
 }
 
-/// Whether the entity was made (orders) or moved (deals) after `since`; a fact
+/// Whether the entity was made (orders) or moved (deals) since then; a fact
 /// without a time is taken, since a lost change is worse than a superfluous look.
+///
+/// Compared in whole seconds, which is all that the senders' times have.
 fn is_after(fact: &Fact, since: Timestamp) -> bool {
     let made = fact.data.get("created_at").and_then(|at| at.as_str()).filter(|_| fact.entity_kind == "order");
     let made =
         made.and_then(|at| at.parse::<jiff::Timestamp>().ok()).map(|at| Timestamp::from_millis(at.as_millisecond()));
-    made.or(fact.source_time).is_none_or(|at| at >= since)
+    made.or(fact.source_time).is_none_or(|at| at.as_secs() >= since.as_secs())
 }
 
 /// The task for one fact; `None` when the task cannot be about such a thing.

@@ -55,7 +55,7 @@
 //! | `tasks.<name>` | `field_id_code` | `"TAMBOUR_ID"` | deal: code of the field with `<source>-<order id>` |
 //! | `tasks.<name>` | `field_version_code` | `"TAMBOUR_VERSION"` | deal: code of the field with the applied version |
 //! | `tasks.<name>` | `field_total_code` | `"TAMBOUR_TOTAL"` | deal: code of the field with the exact sum |
-//! | `tasks.<name>` | `text` | | note: template of the note, from `lead` and `event` |
+//! | `tasks.<name>` | `text` | | note: template of the note, from `lead` |
 //! | `tasks.<name>` | `on_return` | | note: `"keep"`, when a deal comes back to the stage |
 //! | `tasks.<name>` | `valid_in` | any | note: list of stages where the deal must still be |
 //! | `tasks.<name>` | `version` | `"1"` | note: part of its key; another version makes another note |

@@ -252,7 +252,7 @@ pub enum HandMade {
 /// Settings of a `note` task.
 #[derive(Clone, Debug)]
 pub struct NoteTask {
-    /// The note's text, from `lead` (read fresh) and `event`.
+    /// The note's text, from `lead`, read fresh.
     pub text: Template,
     /// The deal must still be on one of these stages; empty = any.
     pub valid_in: Vec<u64>,

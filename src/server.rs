@@ -1,0 +1,198 @@
+//! The composition root: binds the ports, opens the file, starts the rooms, owns the shutdown.
+//!
+//! In this order, so that no moment is silent: the public port is bound before
+//! the file is opened (a request waits up to its source's `answer_within`);
+//! then the file, the routes' live moments, the worker, the admin faces. A stop
+//! goes the other way: no new deliveries, open ones answered, running tasks
+//! ended, the file closed with the mark of an orderly stop.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinSet};
+
+use crate::admin::{self, Admin};
+use crate::client::{Amocrm, SharedTransport, Shop};
+use crate::clock::SharedClock;
+use crate::config::{Config, SourceKind};
+use crate::ingress::{Door, Inbox};
+use crate::intake::{Intake, route_names};
+use crate::listener::{self, Limits, Server};
+use crate::store::{self, OpenError, Store};
+use crate::telemetry::Metrics;
+use crate::worker::{Context, Worker};
+
+/// Why the appliance does not start, or why it ended by itself.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A port or the certificate.
+    #[error("failed to open the door")]
+    Listener(#[from] listener::Error),
+    /// The data file.
+    #[error("failed to open the inbox")]
+    Open(#[from] OpenError),
+    /// The unix socket.
+    #[error("failed to open the socket")]
+    Socket(#[from] admin::ListenError),
+    /// A write failed: the process ends, and the next start checks the file.
+    #[error("the data file takes no more writes")]
+    Stopped(#[source] store::Error),
+    /// A service of ours ended that never should.
+    #[error("an internal service ended")]
+    Service(#[from] JoinError),
+}
+
+/// The bound ports; port 0 in the configuration takes a free one.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// The public door.
+    pub door: SocketAddr,
+    /// Metrics and health.
+    pub admin: SocketAddr,
+}
+
+/// A started appliance, before its file is open.
+pub struct Appliance {
+    config: Arc<Config>,
+    clock: SharedClock,
+    metrics: Arc<Metrics>,
+    services: JoinSet<()>,
+    stop: watch::Sender<bool>,
+    inbox: watch::Sender<Option<Inbox>>,
+    admin: Admin,
+    bound: Bound,
+}
+
+impl Appliance {
+    /// Binds both ports and starts to answer on them.
+    ///
+    /// # Errors
+    /// [`Error::Listener`].
+    pub async fn bind(config: Config, clock: SharedClock) -> Result<Self, Error> {
+        let tls = listener::load(&config.listener.certificate, &config.listener.key)?;
+        let door = listener::bind(config.listener.address).await?;
+        let faces = listener::bind(config.admin).await?;
+        let bound = Bound { door: local(&door, config.listener.address), admin: local(&faces, config.admin) };
+        let config = Arc::new(config);
+        let metrics = Arc::new(Metrics::default());
+        let (stop, stopped) = watch::channel(false);
+        let (inbox, opened) = watch::channel(None);
+        let admin = Admin::new(clock.clone(), metrics.clone());
+        let mut services = JoinSet::new();
+        let service = Door::new(config.clone(), clock.clone(), metrics.clone(), opened);
+        services.spawn(Server::tls(tls, Limits::default()).run(door, service, on(stopped.clone())));
+        services.spawn(Server::plain(Limits::default()).run(faces, admin.clone(), on(stopped)));
+        Ok(Self { config, clock, metrics, services, stop, inbox, admin, bound })
+    }
+
+    /// The bound ports.
+    pub const fn bound(&self) -> Bound {
+        self.bound
+    }
+
+    /// Opens the file and works until `stop` comes.
+    ///
+    /// # Errors
+    /// [`Error::Open`] when the file cannot be used; [`Error::Stopped`] after a failed write.
+    pub async fn run(mut self, transport: SharedTransport, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        let store = self.open().await?;
+        let first_live = store.routes_live(route_names(&self.config)).await.map_err(Error::Stopped)?;
+        let context = self.context(&store, &transport);
+        let socket = admin::listen(&self.config.data)?;
+        self.admin.opened(faces(&context));
+        self.services.spawn(self.admin.clone().serve_socket(socket, on(self.stop.subscribe())));
+        let intake = Intake::new(self.config.clone(), &first_live);
+        self.inbox.send_modify(|slot| *slot = Some(Inbox { store: store.clone(), intake }));
+        tracing::info!(door = %self.bound.door, admin = %self.bound.admin, "ready");
+
+        let (worker_stop, worker_stopped) = watch::channel(false);
+        let mut worker = JoinSet::new();
+        worker.spawn(Worker::new(context).run(worker_stopped));
+        let ended = tokio::select! {
+            () = stop => Ok(()),
+            () = failed(&store) => Err(Error::Stopped(store::Error::Stopped)),
+            Some(ended) = worker.join_next() => outcome(ended),
+            Some(ended) = self.services.join_next() => ended.map_err(Error::Service),
+        };
+        tracing::info!("stopping");
+        self.stop.send_replace(true);
+        while self.services.join_next().await.is_some() {}
+        worker_stop.send_replace(true);
+        let drained = worker.join_next().await.map_or(Ok(()), outcome);
+        store.close().await;
+        ended.and(drained)
+    }
+
+    async fn open(&self) -> Result<Store, Error> {
+        let (folder, clock, pauses) = (self.config.data.clone(), self.clock.clone(), self.config.pauses.clone());
+        let store = tokio::task::spawn_blocking(move || Store::open(&folder, clock, pauses)).await??;
+        let opened = store.opened();
+        tracing::info!(
+            process = opened.process,
+            clean = opened.clean,
+            dedup_keys = opened.dedup_keys,
+            "data file open"
+        );
+        Ok(store)
+    }
+
+    fn context(&self, store: &Store, transport: &SharedTransport) -> Context {
+        Context {
+            store: store.clone(),
+            clock: self.clock.clone(),
+            accounts: accounts(&self.config, transport, &self.clock),
+            shops: shops(&self.config, transport, &self.clock),
+            config: self.config.clone(),
+            metrics: self.metrics.clone(),
+        }
+    }
+}
+
+/// What the faces need of what the worker has.
+fn faces(context: &Context) -> admin::Context {
+    admin::Context {
+        store: context.store.clone(),
+        clock: context.clock.clone(),
+        config: context.config.clone(),
+        accounts: context.accounts.clone(),
+    }
+}
+
+/// The accounts that the configuration names as targets.
+pub fn accounts(config: &Config, transport: &SharedTransport, clock: &SharedClock) -> BTreeMap<String, Amocrm> {
+    let targets = config.targets.values();
+    targets.map(|target| (target.name.clone(), Amocrm::new(target, transport.clone(), clock.clone()))).collect()
+}
+
+/// The shops whose API the configuration names.
+pub fn shops(config: &Config, transport: &SharedTransport, clock: &SharedClock) -> BTreeMap<String, Shop> {
+    let sources = config.sources.values().filter_map(|source| match &source.kind {
+        SourceKind::Shopify { api: Some(api), .. } => Some((source.name.clone(), api)),
+        SourceKind::Shopify { .. } | SourceKind::Amocrm { .. } => None,
+    });
+    sources.map(|(name, api)| (name, Shop::new(api, transport.clone(), clock.clone()))).collect()
+}
+
+fn local(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {
+    listener.local_addr().unwrap_or(asked)
+}
+
+/// Ends once the switch is on, or its owner is gone.
+async fn on(mut switch: watch::Receiver<bool>) {
+    let _gone = switch.wait_for(|on| *on).await.is_err();
+}
+
+/// Ends once a write failed.
+async fn failed(store: &Store) {
+    let mut pulse = store.pulse();
+    if pulse.wait_for(|pulse| pulse.failed).await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+fn outcome(ended: Result<Result<(), store::Error>, JoinError>) -> Result<(), Error> {
+    ended?.map_err(Error::Stopped)
+}
