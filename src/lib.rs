@@ -52,6 +52,7 @@
 //! Not a message broker, not a multi-tenant cloud, not a workflow language.
 
 pub mod admin;
+pub mod cli;
 pub mod client;
 pub mod clock;
 pub mod config;

@@ -1,0 +1,143 @@
+//! The command line: one file a command.
+//!
+//! stdout carries data, stderr carries talk. A command that asks the appliance
+//! goes through `link.rs`: to the running `serve` by its socket, else to its data
+//! file. What went wrong ends with its kind, its causes and a command to type
+//! next (`error.rs`); `exit.rs` lists the codes.
+
+mod ask;
+mod check;
+mod error;
+mod events;
+mod exit;
+mod link;
+mod operate;
+mod print;
+mod resume;
+mod routes;
+mod send;
+mod serve;
+mod status;
+mod tasks;
+#[cfg(test)]
+mod tests;
+mod time;
+mod trace;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use tracing::Level;
+
+use crate::admin::Wish;
+use crate::cli::error::Error;
+use crate::cli::exit::Exit;
+use crate::clock::{SharedClock, SystemClock};
+use crate::config::{self, Config};
+use crate::telemetry::{self, Format};
+
+/// Takes webhooks durably, then does each outside change once
+#[derive(Debug, Parser)]
+#[command(name = "tambour", version, disable_help_subcommand = true, after_help = exit::HELP)]
+struct Cli {
+    /// The configuration file
+    #[arg(
+        long,
+        global = true,
+        value_name = "PATH",
+        env = "TAMBOUR_CONFIG",
+        hide_env_values = true,
+        default_value = "/etc/tambour/tambour.toml"
+    )]
+    config: PathBuf,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Serve(serve::Args),
+    Check(check::Args),
+    Status(status::Args),
+    Routes(routes::Args),
+    Events(events::Args),
+    Tasks(tasks::Args),
+    Trace(trace::Args),
+    /// Make the next attempt of tasks now; dead ones work again
+    #[command(after_help = operate::RETRY_HELP)]
+    Retry(operate::Args),
+    /// End tasks that are not to be done
+    #[command(after_help = operate::CLOSE_HELP)]
+    Close(operate::Args),
+    /// Run tasks again whatever their state; what they made before is found, not repeated
+    #[command(after_help = operate::REPLAY_HELP)]
+    Replay(operate::Args),
+    Resume(resume::Args),
+    Ask(ask::Args),
+    Send(send::Args),
+}
+
+/// What every command may use.
+struct Setting {
+    config_path: PathBuf,
+    clock: SharedClock,
+}
+
+impl Setting {
+    fn load(&self) -> Result<Config, Error> {
+        Ok(config::load(&self.config_path, &environment)?)
+    }
+}
+
+fn environment(name: &str) -> Option<String> {
+    std::env::var(name).ok()
+}
+
+/// Runs the command that the process was started with.
+pub fn run() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nobody reads where printing fails.
+            drop(error.print());
+            return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
+    let ended = match runtime {
+        Ok(runtime) => runtime.block_on(carry_out(cli)),
+        Err(source) => Err(Error::new(Exit::Internal, &source)),
+    };
+    match ended {
+        Ok(exit) => exit.into(),
+        Err(error) => {
+            print::say(&error.to_string());
+            error.exit().into()
+        }
+    }
+}
+
+async fn carry_out(cli: Cli) -> Result<Exit, Error> {
+    let setting = Setting { config_path: cli.config, clock: SystemClock::start() };
+    let (format, level) = match &cli.command {
+        Command::Serve(args) => (args.format(), Level::INFO),
+        _ => (Format::Compact, Level::WARN),
+    };
+    telemetry::init(format, level).map_err(|error| Error::new(Exit::Internal, &error))?;
+    match cli.command {
+        Command::Serve(_) => serve::run(&setting).await,
+        Command::Check(args) => check::run(args, &setting).await,
+        Command::Status(args) => status::run(args, &setting).await,
+        Command::Routes(args) => routes::run(args, &setting).await,
+        Command::Events(args) => events::run(args, &setting).await,
+        Command::Tasks(args) => tasks::run(args, &setting).await,
+        Command::Trace(args) => trace::run(args, &setting).await,
+        Command::Retry(args) => operate::run(Wish::Retry, args, &setting).await,
+        Command::Close(args) => operate::run(Wish::Close, args, &setting).await,
+        Command::Replay(args) => operate::run(Wish::Replay, args, &setting).await,
+        Command::Resume(args) => resume::run(args, &setting).await,
+        Command::Ask(args) => ask::run(args, &setting).await,
+        Command::Send(args) => send::run(args, &setting).await,
+    }
+}

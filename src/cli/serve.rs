@@ -1,0 +1,63 @@
+//! `serve`: the appliance itself.
+
+use std::sync::Arc;
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+use crate::cli::error::Error;
+use crate::cli::exit::Exit;
+use crate::cli::{Setting, print};
+use crate::client::HttpTransport;
+use crate::server::Appliance;
+use crate::telemetry::Format;
+
+/// Run the appliance: the door, the worker, the faces for people
+///
+/// Prints one line once both ports are bound, and ends in order on SIGTERM or SIGINT.
+#[derive(Debug, clap::Args)]
+#[command(after_help = HELP)]
+pub(super) struct Args {
+    /// How log lines look
+    #[arg(long, value_enum, default_value_t = Log::Text)]
+    log: Log,
+}
+
+const HELP: &str = "\
+Examples:
+  tambour serve
+  tambour --config ./tambour.toml serve --log json";
+
+#[derive(Clone, Copy, Debug, clap::ValueEnum)]
+enum Log {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
+}
+
+impl Args {
+    pub(super) const fn format(&self) -> Format {
+        match self.log {
+            Log::Text => Format::Compact,
+            Log::Json => Format::Json,
+        }
+    }
+}
+
+pub(super) async fn run(setting: &Setting) -> Result<Exit, Error> {
+    let config = setting.load()?;
+    let transport = Arc::new(HttpTransport::new()?);
+    let stop = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let appliance = Appliance::bind(config, setting.clock.clone()).await?;
+    let bound = appliance.bound();
+    print::out(&format!("door https://{} admin http://{}\n", bound.door, bound.admin))?;
+    appliance.run(transport, either(stop)).await?;
+    Ok(Exit::Ok)
+}
+
+async fn either((mut first, mut second): (Signal, Signal)) {
+    tokio::select! {
+        _ = first.recv() => {}
+        _ = second.recv() => {}
+    }
+}
