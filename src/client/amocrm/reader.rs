@@ -124,10 +124,11 @@ impl Amocrm {
     /// As [`Self::search_leads`].
     pub async fn crm_tasks(&self, lead_id: Option<u64>) -> Result<Vec<CrmTask>, Refusal> {
         let id = lead_id.map(|id| id.to_string());
-        let mut query = vec![("order[id]", "desc")];
+        let mut query = Vec::new();
         if let Some(id) = &id {
             query.extend([("filter[entity_type]", "leads"), ("filter[entity_id][]", id)]);
         }
+        query.push(("order[id]", "desc"));
         let listing = Listing { asked: Asked::List, path: "/tasks", query: &query, name: "tasks" };
         Ok(self.list(&listing).await?.into_iter().map(WireTask::into_crm_task).collect())
     }
