@@ -62,7 +62,10 @@ const CRATES: [(&[&str], &[&str]); 10] = [
     ),
     // The client tells a refused certificate from a lost call, `main` picks the
     // provider for the process, the demo trusts the certificate that it made.
-    (&["rustls", "tokio_rustls"], &["src/listener/", "src/client/http", "src/main.rs", "src/cli/demo"]),
+    (
+        &["rustls", "tokio_rustls"],
+        &["src/listener/", "src/client/http", "src/sandbox/sender", "src/main.rs", "src/cli/demo"],
+    ),
     (&["minijinja", "rlibphonenumber"], &["src/text/"]),
     (&["clap"], &["src/cli/", "src/main.rs"]),
     (&["toml"], &["src/config/"]),

@@ -6,6 +6,7 @@ use std::io;
 use std::iter;
 
 use crate::admin::{self, AskError, FailureKind, ListenError};
+use crate::cli::demo;
 use crate::cli::exit::Exit;
 use crate::client::SetupError;
 use crate::config::Problems;
@@ -47,6 +48,12 @@ impl Error {
     /// The process's exit code.
     pub(super) const fn exit(&self) -> Exit {
         self.exit
+    }
+}
+
+impl From<demo::Error> for Error {
+    fn from(error: demo::Error) -> Self {
+        Self::new(Exit::Internal, &error)
     }
 }
 

@@ -7,6 +7,7 @@
 
 mod ask;
 mod check;
+mod demo;
 mod error;
 mod events;
 mod exit;
@@ -76,6 +77,7 @@ enum Command {
     Resume(resume::Args),
     Ask(ask::Args),
     Send(send::Args),
+    Demo(demo::Args),
 }
 
 /// What every command may use.
@@ -139,5 +141,6 @@ async fn carry_out(cli: Cli) -> Result<Exit, Error> {
         Command::Resume(args) => resume::run(args, &setting).await,
         Command::Ask(args) => ask::run(args, &setting).await,
         Command::Send(args) => send::run(args, &setting).await,
+        Command::Demo(args) => Ok(demo::run(args, &setting.clock).await?),
     }
 }

@@ -1,0 +1,273 @@
+//! One shop with its CRM and the appliance between them, in a folder of its own.
+//!
+//! Tests wait for signals: an operation that the sandbox has seen, or a line of
+//! the appliance's JSON log. When a test fails, the log is printed.
+
+use std::fs;
+use std::net::SocketAddr;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustls::pki_types::CertificateDer;
+use serde_json::Value;
+use tambour::clock::{SharedClock, SystemClock};
+use tambour::sandbox::{Answered, OrderSketch, Request, Running, Sandbox, Sender, Settings, shopify_headers, sign};
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader};
+use tokio::net::TcpListener;
+use tokio::process::{Child, Command};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+pub(crate) const SHOP: &str = "tambour-test.myshopify.com";
+pub(crate) const SECRET: &str = "shpss_test_secret";
+pub(crate) const ADDRESS_TOKEN: &str = "0123456789abcdef-address";
+pub(crate) const STAGE_CONTRACT: u64 = 61_000_003;
+pub(crate) const STAGE_FIRST: u64 = 61_000_002;
+
+/// Nothing in a test takes this long; it turns a hanging test into a failing one.
+const HANGS_AFTER: Duration = Duration::from_secs(60);
+
+/// A folder with certificate, secrets and configuration, and the systems outside.
+pub(crate) struct World {
+    pub(crate) sandbox: Sandbox,
+    pub(crate) clock: SharedClock,
+    dir: TempDir,
+    certificate: CertificateDer<'static>,
+    outside: Running,
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with("").await
+    }
+
+    /// `more` is TOML that is appended to the configuration.
+    pub(crate) async fn with(more: &str) -> Self {
+        let clock = SystemClock::start();
+        let sandbox = Sandbox::new(clock.clone(), Settings::default());
+        make_fields(&sandbox);
+        let outside = sandbox.serve(TcpListener::bind("127.0.0.1:0").await.unwrap()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).unwrap();
+        let world = Self { sandbox, clock, dir, certificate: made.cert.der().clone(), outside };
+        world.write("certificate.pem", &made.cert.pem());
+        world.write("key.pem", &made.signing_key.serialize_pem());
+        world.write("shopify.secret", SECRET);
+        world.write("address.secret", ADDRESS_TOKEN);
+        world.write("amocrm.secret", &Settings::default().amocrm_token);
+        world.write("tambour.toml", &format!("{}{more}", world.configuration()));
+        world
+    }
+
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
+        self.dir.path().join(name)
+    }
+
+    pub(crate) fn write(&self, name: &str, content: &str) {
+        let mut options = fs::OpenOptions::new();
+        let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(self.path(name)).unwrap();
+        std::io::Write::write_all(&mut file, content.as_bytes()).unwrap();
+    }
+
+    fn configuration(&self) -> String {
+        include_str!("tambour.toml").replace("SANDBOX", &self.outside.addr.to_string())
+    }
+
+    /// A command of the binary on this world's configuration.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tambour"));
+        command.arg("--config").arg(self.path("tambour.toml")).args(arguments);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        command
+    }
+
+    /// Runs a command to its end.
+    pub(crate) async fn run(&self, arguments: &[&str]) -> Output {
+        let output = within(self.command(arguments).output()).await.unwrap();
+        Output {
+            code: output.status.code(),
+            stdout: String::from_utf8(output.stdout).unwrap(),
+            stderr: String::from_utf8(output.stderr).unwrap(),
+        }
+    }
+
+    /// Starts `serve` and waits for its ports.
+    pub(crate) async fn serve(&self) -> Served {
+        self.serve_crashing(None).await
+    }
+
+    /// The same, dying at a crash point.
+    pub(crate) async fn serve_crashing(&self, crash_at: Option<&str>) -> Served {
+        let mut command = self.command(&["serve", "--log", "json"]);
+        if let Some(point) = crash_at {
+            command.env("TAMBOUR_CRASH_AT", point);
+        }
+        Served::start(command, self.certificate.clone()).await
+    }
+
+    /// A signed delivery of an order.
+    pub(crate) fn order(&self, order: &OrderSketch, topic: &str, webhook_id: &str) -> Delivery {
+        let body = Bytes::from(order.to_json().to_string());
+        let event = format!("event-{webhook_id}");
+        let headers = shopify_headers(topic, SHOP, webhook_id, &event, self.clock.now(), &sign(SECRET, &body));
+        Delivery { path: "/in/shop".to_owned(), headers, body }
+    }
+
+    /// A new order of Anna's.
+    pub(crate) fn annas_order(&self, id: u64, total: &str) -> OrderSketch {
+        let mut order = OrderSketch::new(id, &format!("#{}", id % 10_000), total, self.clock.now());
+        order.first_name = "Анна".to_owned();
+        order.last_name = "Канарейкина".to_owned();
+        order.phone = Some("8 (900) 000-00-01".to_owned());
+        order.email = Some("anna.canary@example.com".to_owned());
+        order
+    }
+
+    pub(crate) fn hook(&self, body: Bytes) -> Delivery {
+        let headers = vec![("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
+        Delivery { path: format!("/in/crm/{ADDRESS_TOKEN}"), headers, body }
+    }
+}
+
+fn make_fields(sandbox: &Sandbox) {
+    let token = format!("Bearer {}", Settings::default().amocrm_token);
+    for code in ["TAMBOUR_ID", "TAMBOUR_VERSION", "TAMBOUR_TOTAL"] {
+        let body = format!(r#"[{{"name":"{code}","code":"{code}","type":"text"}}]"#);
+        let headers = vec![("authorization".to_owned(), token.clone())];
+        let reply = sandbox.handle(&Request::new("POST", "/api/v4/leads/custom_fields", headers, body.into()));
+        assert_eq!(reply.status, 200);
+    }
+}
+
+/// Bytes to post.
+#[derive(Clone)]
+pub(crate) struct Delivery {
+    pub(crate) path: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) body: Bytes,
+}
+
+/// What a command of the CLI came to.
+#[derive(Debug)]
+pub(crate) struct Output {
+    pub(crate) code: Option<i32>,
+    pub(crate) stdout: String,
+    pub(crate) stderr: String,
+}
+
+impl Output {
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.stdout).unwrap_or_else(|e| panic!("no JSON ({e}): {self:?}"))
+    }
+}
+
+/// A running appliance.
+pub(crate) struct Served {
+    child: Child,
+    pub(crate) door: SocketAddr,
+    pub(crate) admin: SocketAddr,
+    certificate: CertificateDer<'static>,
+    log: watch::Receiver<Vec<String>>,
+    readers: JoinSet<()>,
+}
+
+impl Served {
+    async fn start(mut command: Command, certificate: CertificateDer<'static>) -> Self {
+        let mut child = command.spawn().unwrap();
+        let (lines, log) = watch::channel(Vec::new());
+        let mut stderr = BufReader::new(child.stderr.take().unwrap()).lines();
+        let mut readers = JoinSet::new();
+        readers.spawn(async move {
+            while let Ok(Some(line)) = stderr.next_line().await {
+                lines.send_modify(|all: &mut Vec<String>| all.push(line));
+            }
+        });
+        let mut first = String::new();
+        within(BufReader::new(child.stdout.take().unwrap()).read_line(&mut first)).await.unwrap();
+        let port = |scheme| first.split_whitespace().find_map(|word| word.strip_prefix(scheme)?.parse().ok());
+        let (Some(door), Some(admin)) = (port("https://"), port("http://")) else {
+            panic!("`serve` did not start: {first:?} {:#?}", log.borrow());
+        };
+        Self { child, door, admin, certificate, log, readers }
+    }
+
+    pub(crate) fn sender(&self) -> Sender {
+        Sender::trusting(self.door, self.certificate.clone()).unwrap()
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id().unwrap()
+    }
+
+    pub(crate) async fn post(&self, delivery: &Delivery) -> Answered {
+        within(self.sender().post(&delivery.path, &delivery.headers, delivery.body.clone())).await.unwrap()
+    }
+
+    /// Waits until the log holds `count` lines that fit; gives them.
+    pub(crate) async fn logged(&self, count: usize, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
+        let mut log = self.log.clone();
+        let fitting = |lines: &Vec<String>| -> Vec<Value> {
+            lines.iter().filter_map(|line| serde_json::from_str(line).ok()).filter(|line| fits(line)).collect()
+        };
+        let found = within(log.wait_for(|lines| fitting(lines).len() >= count)).await;
+        match found {
+            Ok(lines) => fitting(&lines),
+            Err(_) => panic!("the appliance ended: {:#?}", self.log.borrow()),
+        }
+    }
+
+    /// Waits until `count` tasks have ended for now.
+    pub(crate) async fn ended(&self, count: usize) -> Vec<Value> {
+        let states = ["done", "superseded", "dead"];
+        self.logged(count, |line| field(line, "message") == "attempt settled" && states.contains(&field(line, "state")))
+            .await
+    }
+
+    /// All log lines so far.
+    pub(crate) fn log(&self) -> Vec<String> {
+        self.log.borrow().clone()
+    }
+
+    /// Waits until the process dies by itself.
+    pub(crate) async fn died(mut self) -> ExitStatus {
+        within(self.child.wait()).await.unwrap()
+    }
+
+    /// SIGKILL.
+    pub(crate) async fn kill(mut self) {
+        self.child.kill().await.unwrap();
+    }
+
+    /// SIGTERM and the orderly end; gives the whole log.
+    pub(crate) async fn stop(mut self) -> Vec<String> {
+        let status = Command::new("kill").arg(self.pid().to_string()).status().await.unwrap();
+        assert!(status.success());
+        let status = within(self.child.wait()).await.unwrap();
+        while self.readers.join_next().await.is_some() {}
+        assert!(status.success(), "{status}: {:#?}", self.log());
+        self.log()
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            println!("log of the appliance: {:#?}", self.log());
+        }
+    }
+}
+
+/// A field of a JSON log line, wherever the formatter puts it.
+pub(crate) fn field<'a>(line: &'a Value, name: &str) -> &'a str {
+    let fields = line.get("fields").unwrap_or(line);
+    fields.get(name).or_else(|| line.get(name)).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Fails a test that hangs.
+pub(crate) async fn within<F: Future>(future: F) -> F::Output {
+    tokio::time::timeout(HANGS_AFTER, future).await.expect("this takes far too long; something hangs")
+}

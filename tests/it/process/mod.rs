@@ -1,0 +1,7 @@
+//! The real binary as a child process: real TLS, real fsync, real SIGKILL, real HTTP to the sandbox.
+
+mod cli;
+mod crash;
+mod door;
+mod fixture;
+mod restart;

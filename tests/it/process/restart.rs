@@ -1,0 +1,59 @@
+//! Kill, stop, start: nothing acknowledged is lost, nothing is done twice.
+
+use tambour::sandbox::{Fault, Operation, When};
+
+use crate::process::fixture::World;
+
+/// The demo's scene: the CRM has made the deal and withholds the last byte of its
+/// answer; SIGKILL; the next start finds the deal after the doubt.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_kill_while_the_answer_is_withheld_makes_no_second_deal() {
+    let world = World::new().await;
+    world.sandbox.inject(Operation::LeadCreate, When::Nth(1), Fault::WithholdLastByte);
+    let served = world.serve().await;
+    let order = world.annas_order(1001, "10.00");
+    assert_eq!(served.post(&world.order(&order, "orders/create", "w-1")).await.status, 200);
+    world.sandbox.seen(Operation::LeadCreate, 1).await;
+    served.kill().await;
+    world.sandbox.release();
+
+    // P10: what was in flight runs again within seconds, not after a sweep.
+    let again = world.serve().await;
+    again.ended(1).await;
+    let counts = world.sandbox.counts();
+    assert_eq!((counts.contacts, counts.leads, counts.notes), (1, 1, 1));
+    assert_eq!(counts.calls[&Operation::LeadCreate], 1);
+    // The repeat of a delivery from before the kill is a duplicate.
+    assert_eq!(again.post(&world.order(&order, "orders/create", "w-1")).await.status, 200);
+    let events = world.run(&["events", "--json"]).await.json();
+    assert_eq!(events["items"].as_array().map(Vec::len), Some(1));
+    again.stop().await;
+}
+
+/// B66: a second process on the same file is refused, with the pid of the first.
+#[tokio::test]
+async fn a_second_process_is_refused_by_name() {
+    let world = World::new().await;
+    let first = world.serve().await;
+    first.logged(1, |line| line.to_string().contains("\"ready\"")).await;
+    let second = world.run(&["serve"]).await;
+    assert_ne!(second.code, Some(0));
+    assert!(second.stderr.contains(&format!("process {}", first.pid())), "{}", second.stderr);
+    first.stop().await;
+}
+
+/// A stop lets the running task end, and the next start finds an orderly file.
+#[tokio::test]
+async fn a_stop_is_orderly() {
+    let world = World::new().await;
+    let served = world.serve().await;
+    world.sandbox.inject(Operation::LeadCreate, When::Nth(1), Fault::WithholdLastByte);
+    served.post(&world.order(&world.annas_order(1001, "10.00"), "orders/create", "w-1")).await;
+    world.sandbox.seen(Operation::LeadCreate, 1).await;
+    world.sandbox.release();
+    served.stop().await;
+    let again = world.serve().await;
+    let open = again.logged(1, |line| line.to_string().contains("data file open")).await;
+    assert!(open[0].to_string().contains("\"clean\":true"), "{open:?}");
+    again.stop().await;
+}
