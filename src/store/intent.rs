@@ -1,7 +1,8 @@
 //! Intents and outcomes: what makes an outside change happen once.
 //!
 //! An open intent belongs to the keys of its object. While its holder's lease
-//! lives nobody else opens one; afterwards the next comer settles the doubt.
+//! lives nobody else opens one; afterwards the next comer settles the doubt. An
+//! intent is opened only if the object still stands as its holder's look saw it.
 //! An outcome is accepted by the id of its open intent, whatever became of the
 //! lease: true knowledge is never thrown away.
 
@@ -44,7 +45,7 @@ pub struct IntentSpec {
     pub shape: Shape,
     /// What is applied once it happened.
     pub version: Option<Version>,
-    /// The doubtful intent that this one follows; it is closed in the same commit.
+    /// The doubtful intent that was looked after; closed in the same commit, absent when nothing was open.
     pub replaces: Option<IntentId>,
     /// The reads it was decided on and the request to be sent, as JSON.
     pub evidence: Vec<u8>,
@@ -118,7 +119,8 @@ impl IntentDurable {
 pub enum Opening {
     /// It is on disk; the change may be sent.
     Durable(IntentDurable),
-    /// Another open intent stands on one of the keys.
+    /// The object is not as it was when the holder looked: another intent stands
+    /// on one of its keys, the doubt was settled, or what was to be made is made.
     Busy,
     /// The lease is not ours any more.
     StaleLease,
@@ -170,15 +172,14 @@ impl Command for Open {
             Holder::Person => (NO_TASK, NO_TASK),
         };
         let spec = self.spec;
-        let replaces = spec.replaces.map(IntentId::get);
         let mut objects = Vec::with_capacity(spec.object.keys.len());
-        for key in spec.object.keys {
-            let object = batch.object(key.as_bytes())?;
-            if object.open.is_some() && object.open != replaces {
-                return Ok(Opened::Busy);
-            }
-            objects.push((key.as_bytes().to_vec(), object));
+        for key in &spec.object.keys {
+            objects.push((key.as_bytes().to_vec(), batch.object(key.as_bytes())?));
         }
+        if !still_holds(&spec, &objects) {
+            return Ok(Opened::Busy);
+        }
+        let replaces = spec.replaces.map(IntentId::get);
         if let Some(old) = replaces {
             batch.close(old, IntentStateRecord::Closed, "looked for after the doubt, and decided anew")?;
         }
@@ -212,6 +213,22 @@ impl Command for Open {
         batch.count("intents/open", 1)?;
         Ok(Opened::Written(IntentId::new(id), batch.monotonic))
     }
+}
+
+/// Whether the objects stand as their holder's look saw them: nothing is open on
+/// them but the doubt it looked after, and what it wants to make is not yet made.
+///
+/// Between a look and this commit another task may have made the object or
+/// settled the doubt; the look is out of date then.
+fn still_holds(spec: &IntentSpec, objects: &[(Vec<u8>, ObjectRecord)]) -> bool {
+    let doubt = spec.replaces.map(IntentId::get);
+    let mut open = objects.iter().filter_map(|(_, object)| object.open);
+    let is_made = objects.iter().any(|(_, object)| object.external_id.is_some());
+    let is_open_as_seen = match doubt {
+        None => open.next().is_none(),
+        Some(doubt) => open.next() == Some(doubt) && open.all(|other| other == doubt),
+    };
+    is_open_as_seen && !(spec.shape == Shape::Create && is_made)
 }
 
 /// What a change came to.

@@ -236,3 +236,32 @@ async fn a_settled_task_leaves_its_intent_in_doubt() {
     assert_eq!(intents.iter().map(|found| (found.id, found.state)).collect::<Vec<_>>(), [(intent, "open")]);
     assert!(!desk.known(vec![phone()]).open().unwrap().is_held);
 }
+
+/// Two orders of one new customer: both searched, found nobody, and the first has just made the contact.
+#[tokio::test]
+async fn what_was_made_since_the_look_is_not_made_again() {
+    let desk = Desk::new();
+    let [a, b] = desk.two_runs().await;
+    let intent = desk.opened(&a, create(contact(vec![phone()]))).await;
+    desk.outcome(intent, applied("7")).await;
+    assert!(desk.is_busy(&b, create(contact(vec![phone(), email()]))).await, "it must look again");
+    desk.opened(&b, set(contact(vec![phone()]), 50)).await;
+    desk.store.record_gone(contact(vec![email()])).await.unwrap();
+    desk.opened(&a, create(contact(vec![email()]))).await;
+}
+
+/// Two tasks looked after the same doubt; the first has followed it with an intent and ended that.
+#[tokio::test]
+async fn a_doubt_is_followed_once() {
+    let desk = Desk::new();
+    let [a, b] = desk.two_runs().await;
+    let doubt = desk.opened(&a, create(contact(vec![phone()]))).await;
+    desk.outcome(doubt, Outcome::Unknown { text: "no answer".to_owned() }).await;
+    let follow = || IntentSpec { replaces: Some(doubt), ..create(contact(vec![phone()])) };
+    let next = desk.opened(&a, follow()).await;
+    assert!(desk.is_busy(&b, follow()).await);
+    desk.outcome(next, Outcome::Refused { text: "no name".to_owned() }).await;
+    assert!(desk.is_busy(&b, follow()).await, "its look is out of date");
+    assert_eq!(desk.intent_state(doubt), "closed");
+    desk.opened(&b, create(contact(vec![phone()]))).await;
+}
