@@ -148,8 +148,38 @@ impl Command for Lease {
 }
 
 impl Batch<'_> {
-    /// The ready tasks to start: a suspect alone, before the rest.
+    /// The ready tasks to start: suspects before the rest, and each alone.
     fn pick(&self, wish: &Lease) -> Result<Vec<u64>, Broken> {
+        let mut picked = match self.suspect(wish)? {
+            Some(suspect) => suspect,
+            None => self.ready(wish)?,
+        };
+        picked.truncate(wish.most);
+        Ok(picked)
+    }
+
+    /// The suspect to start, or none while something runs; absent when no suspect runs or could start.
+    fn suspect(&self, wish: &Lease) -> Result<Option<Vec<u64>>, Broken> {
+        for row in self.tables.suspects.iter()? {
+            let id = row?.0.value();
+            if self.tables.running.get(id)?.is_some() || self.could_start(id, wish)? {
+                let nothing_runs = self.tables.running.first()?.is_none();
+                return Ok(Some(if nothing_runs { vec![id] } else { Vec::new() }));
+            }
+        }
+        Ok(None)
+    }
+
+    fn could_start(&self, id: u64, wish: &Lease) -> Result<bool, Broken> {
+        let task = self.named_task(id, "suspects")?;
+        let is_head = self.tables.ready.get((task.target.as_str(), task.due, id))?.is_some();
+        let has_slot = wish.slots.iter().any(|(target, slots)| *target == task.target && *slots > 0);
+        let is_wanted = has_slot && wish.kinds.contains(&task.kind);
+        Ok(is_head && is_wanted && task.due <= self.now.as_millis() && !self.is_held(&task.target)?)
+    }
+
+    /// Ready tasks up to the free slots of each target.
+    fn ready(&self, wish: &Lease) -> Result<Vec<u64>, Broken> {
         let mut picked = Vec::new();
         for (target, slots) in &wish.slots {
             if self.is_held(target)? {
@@ -169,27 +199,7 @@ impl Batch<'_> {
                 }
             }
         }
-        let suspects_run = self.has_running_suspect()?;
-        if suspects_run {
-            return Ok(Vec::new());
-        }
-        for id in &picked {
-            if self.tables.suspects.get(*id)?.is_some() {
-                let nothing_runs = self.tables.running.first()?.is_none();
-                return Ok(if nothing_runs { vec![*id] } else { Vec::new() });
-            }
-        }
-        picked.truncate(wish.most);
         Ok(picked)
-    }
-
-    fn has_running_suspect(&self) -> Result<bool, Broken> {
-        for row in self.tables.suspects.iter()? {
-            if self.tables.running.get(row?.0.value())?.is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
     }
 }
 

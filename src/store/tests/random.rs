@@ -86,7 +86,7 @@ impl Life {
     async fn lease(&mut self) {
         let slots = vec![(CRM.to_owned(), 2), ("other".to_owned(), 1)];
         let kinds = ["deal", "notice"].map(str::to_owned).to_vec();
-        let most = usize::try_from(1 + self.dice.below(3)).unwrap();
+        let most = usize::try_from(self.dice.below(4)).unwrap();
         let leased = self.desk.store.lease(slots, kinds, most).await.unwrap();
         assert!(leased.len() <= most);
         self.runs.extend(leased);

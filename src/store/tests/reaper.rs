@@ -1,7 +1,7 @@
 //! Unclean stops: what ran is suspect and runs alone; poison ends, its neighbours live.
 
-use super::{Desk, ONCE, notice_of, seed, stands};
-use crate::domain::{Ending, Settlement, State};
+use super::{CRM, Desk, MINUTE, ONCE, notice_of, seed, stands};
+use crate::domain::{Ending, Settlement, State, TaskSeed};
 use crate::store::{LeasedTask, Settled};
 
 /// The process dies again and again with only this task running.
@@ -109,8 +109,54 @@ async fn a_run_that_ends_clears_suspicion_and_losses() {
     desk.reap().await;
     die_alone(&mut desk, 2).await;
     assert_eq!(desk.task(id).losses, 2);
-    desk.run_one(Ending::Wait(super::MINUTE)).await;
+    desk.run_one(Ending::Wait(MINUTE)).await;
     assert_eq!(desk.task(id).losses, 0);
-    desk.clock.advance(super::MINUTE);
+    desk.clock.advance(MINUTE);
     assert_eq!(desk.lease_ids(9).await, [other, id], "it runs beside others again");
+}
+
+/// The backlog is older than the suspects, which are due when they are reaped, and has more heads than slots.
+#[tokio::test]
+async fn suspects_come_before_an_older_backlog() {
+    let mut desk = Desk::new();
+    let (suspect, _) = desk.event(&seed("a", ONCE)).await;
+    assert_eq!(desk.lease_ids(1).await, [suspect]);
+    let (waiting, _) = desk.event(&seed("b", ONCE)).await;
+    desk.event(&seed("c", ONCE)).await;
+    desk.clock.advance(MINUTE);
+    desk.kill();
+    desk.reap().await;
+    assert_eq!(desk.store.lease(vec![(CRM.to_owned(), 1)], vec!["deal".to_owned()], 0).await.unwrap().len(), 0);
+    let run = desk.lease(1).await;
+    assert_eq!(run.iter().map(LeasedTask::id).collect::<Vec<_>>(), [suspect]);
+    assert_eq!(desk.lease_ids(9).await, [], "alone");
+    for task in run {
+        desk.settle(task, Ending::Done).await;
+    }
+    assert_eq!(desk.lease_ids(1).await, [waiting]);
+}
+
+/// A suspect that cannot start now holds nobody up.
+#[tokio::test]
+async fn a_suspect_that_must_wait_lets_the_others_run() {
+    let mut desk = Desk::new();
+    let (suspect, _) = desk.event(&seed("a", ONCE)).await;
+    let (other, _) = desk.event(&seed("b", ONCE)).await;
+    desk.lease(2).await;
+    desk.kill();
+    desk.reap().await;
+    desk.run_one(Ending::Hold).await;
+    desk.kill();
+    let (elsewhere, _) = desk.event(&TaskSeed { target: "other".to_owned(), ..seed("c", ONCE) }).await;
+    let slots = || vec![(CRM.to_owned(), 9), ("other".to_owned(), 9)];
+    let leased = desk.store.lease(slots(), vec!["deal".to_owned()], 9).await.unwrap();
+    assert_eq!(leased.iter().map(LeasedTask::id).collect::<Vec<_>>(), [elsewhere], "its target is held");
+
+    desk.store.resume(CRM, "anna").await.unwrap();
+    assert_eq!(desk.lease_ids(9).await, [], "it starts only when nothing runs");
+    for task in leased {
+        desk.settle(task, Ending::Done).await;
+    }
+    assert_eq!(desk.lease_ids(9).await, [other]);
+    assert_eq!(desk.task(suspect).state, State::New);
 }
