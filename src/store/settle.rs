@@ -38,14 +38,11 @@ impl Command for Settle {
         if ending == Ending::Hold {
             batch.hold(&old.target, id, &text)?;
         }
-        let lost = ending == Ending::Lost;
         let mut new = batch.after_run(id, &old, ending)?;
         new.text = text;
-        if !lost {
-            // The process outlived this run, so the task is above suspicion.
-            batch.tables.suspects.remove(id.get())?;
-            new.losses = 0;
-        }
+        // The process outlived this run, however it ended, so the task is above suspicion.
+        batch.tables.suspects.remove(id.get())?;
+        new.losses = 0;
         let state = State::from(new.state);
         let due = state.is_unfinished().then(|| Timestamp::from_millis(new.due));
         let dead = new.state == StateRecord::Dead;

@@ -160,3 +160,17 @@ async fn a_suspect_that_must_wait_lets_the_others_run() {
     assert_eq!(desk.lease_ids(9).await, [other]);
     assert_eq!(desk.task(suspect).state, State::New);
 }
+
+/// A run that the dispatcher aborts is lost, but the process outlived it: were it
+/// still suspect, it would run alone again and again and nothing else ever would.
+#[tokio::test]
+async fn a_suspect_whose_run_is_aborted_does_not_block_the_others() {
+    let mut desk = Desk::new();
+    desk.event(&seed("hangs", ONCE)).await;
+    desk.lease(1).await;
+    desk.kill();
+    desk.reap().await;
+    desk.run_one(Ending::Lost).await;
+    desk.event(&seed("other", ONCE)).await;
+    assert_eq!(desk.lease(9).await.len(), 2);
+}
