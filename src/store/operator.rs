@@ -6,7 +6,7 @@ use crate::domain::{NotNow, Stimulus, TaskId, Verdict, apply};
 use crate::store::batch::Batch;
 use crate::store::error::Broken;
 use crate::store::queue::standing;
-use crate::store::record::{AuditRecord, Record as _, StateRecord};
+use crate::store::record::{AuditRecord, Record as _};
 use crate::store::schema;
 use crate::store::writer::Command;
 
@@ -73,9 +73,6 @@ impl Command for Operate {
             Wish::Retry => {}
             Wish::Close => new.text = format!("closed by {}{}", self.who, because(&self.why)),
             Wish::Replay => new.replays = new.replays.saturating_add(1),
-        }
-        if new.state == StateRecord::Dead {
-            batch.tables.suspects.remove(self.task.get())?;
         }
         batch.carry_out(self.task, old, new, verdict)?;
         batch.audit(&self.who, self.wish.as_str(), &format!("{}{}", self.task, because(&self.why)))?;

@@ -1,7 +1,7 @@
 //! The task row and everything that must agree with it.
 //!
 //! [`Batch::replace_task`] is the one place that writes a task row; it keeps
-//! lanes, ready heads, the running set, ages and counts in step, in the same
+//! lanes, ready heads, the running set, suspects, ages and counts in step, in the same
 //! commit. The rules are `domain/task.rs`; here verdicts are carried out.
 
 use redb::ReadableTable as _;
@@ -214,6 +214,7 @@ impl Batch<'_> {
             if let Some(since) = new.since.take() {
                 self.tables.unfinished.remove((since, id.get()))?;
             }
+            self.tables.suspects.remove(id.get())?;
             new.due = 0;
         }
         if new.state == StateRecord::Running {

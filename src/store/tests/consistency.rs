@@ -69,6 +69,9 @@ fn check_lanes(txn: &ReadTransaction, tasks: &Tasks) {
     let table = txn.open_table(schema::UNFINISHED).unwrap();
     let found = table.iter().unwrap().map(|row| row.unwrap().0.value());
     assert_eq!(found.collect::<BTreeSet<_>>(), ages.collect::<BTreeSet<_>>(), "unfinished");
+
+    let suspects = ids(txn, schema::SUSPECTS);
+    assert!(suspects.iter().all(|id| tasks[id].place.is_some()), "an ended task is a suspect: {suspects:?}");
 }
 
 /// One key a task, one task a key; what is done once is spent.

@@ -1,8 +1,8 @@
 //! Unclean stops: what ran is suspect and runs alone; poison ends, its neighbours live.
 
-use super::{CRM, Desk, MINUTE, ONCE, notice_of, seed, stands};
+use super::{CRM, Desk, LATEST, MINUTE, ONCE, notice_of, seed, stands};
 use crate::domain::{Ending, Settlement, State, TaskSeed};
-use crate::store::{LeasedTask, Settled};
+use crate::store::{LeasedTask, Settled, Wish};
 
 /// The process dies again and again with only this task running.
 async fn die_alone(desk: &mut Desk, times: usize) {
@@ -173,4 +173,21 @@ async fn a_suspect_whose_run_is_aborted_does_not_block_the_others() {
     desk.run_one(Ending::Lost).await;
     desk.event(&seed("other", ONCE)).await;
     assert_eq!(desk.lease(9).await.len(), 2);
+}
+
+/// What a person closed is suspect no more, even if it works again one day.
+#[tokio::test]
+async fn an_ended_task_is_no_suspect() {
+    let mut desk = Desk::new();
+    let (id, _) = desk.event(&seed("a", LATEST)).await;
+    let (other, _) = desk.event(&seed("b", LATEST)).await;
+    desk.lease(9).await;
+    desk.kill();
+    desk.reap().await;
+    for task in [id, other] {
+        desk.store.operate(task, Wish::Close, "anna", "").await.unwrap();
+    }
+    desk.event(&seed("a", LATEST)).await;
+    desk.event(&seed("b", LATEST)).await;
+    assert_eq!(desk.lease_ids(9).await, [id, other]);
 }
