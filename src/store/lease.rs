@@ -9,8 +9,8 @@ use crate::domain::{
 };
 use crate::store::batch::Batch;
 use crate::store::error::Broken;
-use crate::store::queue::{attempts, standing};
-use crate::store::record::{LeaseRecord, StateRecord, TaskRecord};
+use crate::store::queue::{Origin, attempts, standing};
+use crate::store::record::{KeyRecord, LeaseRecord, StateRecord, TaskRecord};
 use crate::store::schema;
 use crate::store::view::TaskView;
 use crate::store::writer::Command;
@@ -260,21 +260,18 @@ impl Command for Reap {
             reaped += 1;
             let was_suspect = batch.tables.suspects.insert(id, ())?.is_some();
             let losses = old.losses + u32::from(was_alone && was_suspect);
-            let poisonous = losses >= LOSSES_MAX;
-            let ending = if poisonous { Ending::Dead(ReasonCode::WORKER_LOST) } else { Ending::Lost };
+            let ending = if losses >= LOSSES_MAX { Ending::Dead(ReasonCode::WORKER_LOST) } else { Ending::Lost };
             let mut new = batch.after_run(TaskId::new(id), &old, ending)?;
             new.losses = losses;
-            if poisonous {
+            // Not so after a remembered replay, which is one more run for a suspect.
+            let is_dead = new.state == StateRecord::Dead;
+            if is_dead {
                 new.text = format!("the process died {losses} times while this task ran alone");
-                batch.tables.suspects.remove(id)?;
             }
-            let notice = poisonous.then(|| (self.notice_for)(&TaskView::new(TaskId::new(id), &new))).flatten();
+            let notice = is_dead.then(|| (self.notice_for)(&TaskView::new(TaskId::new(id), &new))).flatten();
             batch.replace_task(TaskId::new(id), Some(old), new)?;
             if let Some(seed) = notice {
-                batch.seed_task(
-                    &seed,
-                    crate::store::queue::Origin { parent: Some(TaskId::new(id)), ..Default::default() },
-                )?;
+                batch.seed_task(&seed, Origin { parent: Some(TaskId::new(id)), ..Origin::default() })?;
             }
         }
         Ok(reaped)
@@ -289,7 +286,7 @@ impl Batch<'_> {
         let mode: Mode = old.mode.into();
         let ended = end(mode, leased_from, attempts(old), &standing(old, key.spent), ending);
         if ended.spends && !key.spent {
-            self.put_task_key(&old.key, crate::store::record::KeyRecord { spent: true, ..key })?;
+            self.put_task_key(&old.key, KeyRecord { spent: true, ..key })?;
         }
         let pause = ended.due_in.unwrap_or_else(|| self.pauses.after(id, ended.attempts, ended.retry_after));
         Ok(TaskRecord {

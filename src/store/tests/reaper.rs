@@ -191,3 +191,23 @@ async fn an_ended_task_is_no_suspect() {
     desk.event(&seed("b", LATEST)).await;
     assert_eq!(desk.lease_ids(9).await, [id, other]);
 }
+
+/// A person asked for one more run while the task killed the process for the last time.
+#[tokio::test]
+async fn a_remembered_replay_of_poison_runs_alone_and_nobody_is_told_yet() {
+    let mut desk = Desk::new();
+    let (poison, _) = desk.event(&seed("poison", ONCE)).await;
+    die_alone(&mut desk, 3).await;
+    let run = desk.lease(9).await;
+    desk.store.operate(poison, Wish::Replay, "anna", "").await.unwrap();
+    drop(run);
+    desk.kill();
+    desk.reap().await;
+    assert_eq!(stands(&desk.task(poison)), (State::New, 0, None));
+    let (other, _) = desk.event(&seed("other", ONCE)).await;
+    assert_eq!(desk.lease_ids(9).await, [poison], "alone, and there is no notice");
+    desk.kill();
+    desk.reap().await;
+    assert_eq!(stands(&desk.task(poison)), (State::Dead, 1, Some("worker_lost")));
+    assert_eq!(desk.lease_ids(1).await, [other]);
+}
