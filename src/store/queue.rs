@@ -78,8 +78,12 @@ impl Batch<'_> {
             Some(key) => (TaskId::new(key.task), self.meet_task(key, origin)?),
         };
         if let Some(event) = origin.event {
-            self.tables.task_events.insert((id.get(), event.get()), meeting.code())?;
-            self.tables.event_tasks.insert((event.get(), id.get()), ())?;
+            let key = (id.get(), event.get());
+            // A second item of the event finds what the first one did.
+            if self.tables.task_events.get(key)?.is_none() {
+                self.tables.task_events.insert(key, meeting.code())?;
+                self.tables.event_tasks.insert((event.get(), id.get()), ())?;
+            }
         }
         if let Some(parent) = origin.parent {
             self.tables.follow_ups.insert((parent.get(), id.get()), ())?;

@@ -11,7 +11,7 @@
 //! aliases        (alias, event id)               -        order names, last digits of phones
 //! tasks          task id                         TaskRecord
 //! task_keys      key bytes                       KeyRecord: the task's id, whether it is spent
-//! task_events    (task id, event id)             how the event met the task (Meeting as u8)
+//! task_events    (task id, event id)             how the event first met the task (Meeting as u8)
 //! event_tasks    (event id, task id)              -        the same pairs, from the event's side
 //! follow_ups     (parent's task id, task id)     -
 //! unfinished     (since in ms, task id)          -        the first is the oldest unfinished

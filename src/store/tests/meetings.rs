@@ -163,3 +163,13 @@ async fn a_lease_carries_the_newest_event_and_the_newest_source_time() {
     assert_eq!((leased.last_event(), leased.seed()), (Some(EventId::new(3)), &seed("1042", LATEST)));
     assert_eq!((leased.parent(), leased.created_at(), leased.attempts().get()), (None, START, 0));
 }
+
+/// One amoCRM delivery may name a deal twice; it made the task all the same.
+#[tokio::test]
+async fn two_items_of_one_event_keep_how_the_first_met_the_task() {
+    let desk = Desk::new();
+    let (event, met) = desk.event_for(vec![seed("1042", LATEST), seed("1042", LATEST)]).await;
+    let id = met[0].0;
+    assert_eq!(met, [(id, Meeting::Made), (id, Meeting::Absorbed)]);
+    assert_eq!(desk.view().events_of_task(id).unwrap(), [(event, Meeting::Made)]);
+}
