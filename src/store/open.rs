@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, DatabaseError, ReadableTable as _};
+use redb::{Database, DatabaseError, ReadableTable as _, WriteTransaction};
 
 use crate::clock::SharedClock;
 use crate::domain::{EventId, Pauses, Timestamp};
@@ -89,6 +89,7 @@ pub(super) fn prepare(database: Database, clock: SharedClock, pauses: Pauses) ->
     let mut engine = Engine { database: Arc::new(database), clock, dedup: DedupIndex::default(), pauses, process: 0 };
     let mut txn = engine.database.begin_write().map_err(Broken::from)?;
     txn.set_quick_repair(true);
+    check_format(&txn)?;
     let (process, clean);
     {
         let mut batch = Batch {
@@ -99,10 +100,6 @@ pub(super) fn prepare(database: Database, clock: SharedClock, pauses: Pauses) ->
             monotonic: engine.clock.monotonic(),
             process: 0,
         };
-        let found = batch.meta(schema::META_FORMAT)?;
-        if found > schema::FORMAT_VERSION {
-            return Err(Failure::Newer { found });
-        }
         let before = batch.meta(schema::META_PROCESS)?;
         clean = before == 0 || batch.meta(schema::META_CLEAN_STOP)? == 1;
         process = before.saturating_add(1);
@@ -119,6 +116,13 @@ pub(super) fn prepare(database: Database, clock: SharedClock, pauses: Pauses) ->
     engine.process = process;
     let dedup_keys = engine.dedup.len();
     Ok((engine, Opened { process, clean, dedup_keys }))
+}
+
+/// Refuses a newer file before any table is opened whose shape it may have changed.
+fn check_format(txn: &WriteTransaction) -> Result<(), Failure> {
+    let meta = txn.open_table(schema::META).map_err(Broken::from)?;
+    let found = meta.get(schema::META_FORMAT).map_err(Broken::from)?.map_or(0, |version| version.value());
+    if found > schema::FORMAT_VERSION { Err(Failure::Newer { found }) } else { Ok(()) }
 }
 
 /// Why a file that could be opened cannot be worked on.
