@@ -4,10 +4,12 @@
 //! each with a guaranteed share of a batch. A command that says no leaves the
 //! others alone; a storage error fails the whole batch and every later one,
 //! and the process must end: after a failed sync nobody knows what the disk holds.
+//! A panic in the writer does the same.
 //!
 //! The batch step can be called inline, without the thread, for simulations.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -237,24 +239,31 @@ fn run_inline(engine: &Mutex<Option<Engine>>, pulse: &watch::Sender<Pulse>, step
     Ok(())
 }
 
-/// The writer's thread: one batch after another until closed or broken.
-fn serve(shared: &Shared, mut engine: Engine) {
+/// The writer's thread: works until closed or broken, and lets nobody wait for it afterwards.
+fn serve(shared: &Shared, engine: Engine) {
+    // Nothing of the engine is looked at after a panic; the queues are whole at any time.
+    match catch_unwind(AssertUnwindSafe(|| work(shared, engine))) {
+        Ok(Ok(())) => return,
+        Ok(Err(broken)) => report(&broken),
+        Err(_) => tracing::error!("the writer panicked; nothing is accepted until the next start"),
+    }
+    let mut queues = shared.queues();
+    queues.closed = true;
+    // Dropping the steps drops their answers, which says `Stopped`.
+    queues.waiting.iter_mut().for_each(VecDeque::clear);
+    drop(queues);
+    shared.pulse.send_modify(|p| p.failed = true);
+}
+
+/// One batch after another until closed.
+fn work(shared: &Shared, mut engine: Engine) -> Result<(), Broken> {
     let mut had_company = false;
-    loop {
-        let Some(steps) = next_batch(shared, had_company) else { return };
+    while let Some(steps) = next_batch(shared, had_company) {
         had_company = steps.len() > 1;
-        if let Err(broken) = engine.run(steps) {
-            report(&broken);
-            let mut queues = shared.queues();
-            queues.closed = true;
-            // Dropping the steps drops their answers, which says `Stopped`.
-            queues.waiting.iter_mut().for_each(VecDeque::clear);
-            drop(queues);
-            shared.pulse.send_modify(|p| p.failed = true);
-            return;
-        }
+        engine.run(steps)?;
         shared.pulse.send_modify(|p| p.commits += 1);
     }
+    Ok(())
 }
 
 fn next_batch(shared: &Shared, had_company: bool) -> Option<Vec<Step>> {

@@ -2,9 +2,12 @@
 
 use super::disk::Disk;
 use super::{LATEST, START, consistency, open, seed, shop_command};
-use crate::clock::ManualClock;
-use crate::domain::{Ending, EventId, Settlement, State, TaskId};
+use crate::clock::{ManualClock, SystemClock};
+use crate::domain::{Ending, EventId, Pauses, Settlement, State, TaskId};
 use crate::source::samples;
+use crate::store::batch::Batch;
+use crate::store::error::Broken;
+use crate::store::writer::{Command, Lane};
 use crate::store::{Error, EventState, Receipt, Settled, Store};
 
 /// What the script was promised before the disk broke.
@@ -81,4 +84,26 @@ async fn a_disk_that_breaks_anywhere_loses_nothing_that_was_promised() {
         }
     }
     assert!(reached_the_end);
+}
+
+/// A mistake of ours inside a batch.
+struct Bomb;
+
+impl Command for Bomb {
+    type Reply = ();
+
+    fn apply(self, _: &mut Batch<'_>) -> Result<(), Broken> {
+        panic!("a mistake of ours")
+    }
+}
+
+/// Nobody may wait for a writer that is gone, and the process must learn that it is.
+#[tokio::test]
+async fn a_panic_in_the_writer_stops_the_store_like_a_broken_disk() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default()).unwrap();
+    assert!(matches!(store.inner.writer.submit(Lane::Worker, Bomb).await, Err(Error::Stopped)));
+    store.inner.writer.close();
+    assert!(store.pulse().borrow().failed);
+    everything_is_refused(&store).await;
 }
