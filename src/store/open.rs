@@ -42,7 +42,6 @@ pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), 
     } else if !path.exists() {
         return Err(OpenError::Absent { path });
     }
-    let is_new = !path.exists();
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
     builder.set_repair_callback(|repair| {
@@ -50,23 +49,27 @@ pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), 
     });
     let opened = if make { builder.create(&path) } else { builder.open(&path) };
     let database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
-    if is_new {
-        // The file's name must survive a power cut too, not only its content.
-        File::open(folder).and_then(|dir| dir.sync_all()).map_err(on_folder)?;
-    }
+    // The file's name must survive a power cut too, and who made it may have died before this line.
+    sync_folder(folder).map_err(on_folder)?;
     fs::write(folder.join(PID_FILE_NAME), std::process::id().to_string()).map_err(on_folder)?;
     Ok((database, path))
 }
 
+/// Makes the folder and those above it, each name durable.
 fn make_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
-    if !folder.is_dir() {
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-        if let Some(parent) = folder.parent().filter(|p| p.is_dir()) {
-            File::open(parent).and_then(|dir| dir.sync_all())?;
-        }
+    if folder.is_dir() {
+        return Ok(());
     }
-    Ok(())
+    // The parent of `data` is the empty path, which nothing opens.
+    let parent = folder.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or_else(|| Path::new("."));
+    make_folder(parent)?;
+    fs::DirBuilder::new().mode(0o700).create(folder)?;
+    sync_folder(parent)
+}
+
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    File::open(folder)?.sync_all()
 }
 
 fn in_use_or_broken(error: DatabaseError, path: &Path, folder: &Path) -> OpenError {
