@@ -1,5 +1,10 @@
 //! A disk that breaks at any write or sync: nothing is promised afterwards, and nothing promised is lost.
 
+use std::sync::Arc;
+
+use futures_util::future::join_all;
+use redb::Database;
+
 use super::disk::Disk;
 use super::{LATEST, START, consistency, open, seed, shop_command};
 use crate::clock::{ManualClock, SystemClock};
@@ -7,7 +12,8 @@ use crate::domain::{Ending, EventId, Pauses, Settlement, State, TaskId};
 use crate::source::samples;
 use crate::store::batch::Batch;
 use crate::store::error::Broken;
-use crate::store::writer::{Command, Lane};
+use crate::store::open::prepare;
+use crate::store::writer::{Command, Lane, Writer};
 use crate::store::{Error, EventState, Receipt, Settled, Store};
 
 /// What the script was promised before the disk broke.
@@ -44,7 +50,7 @@ async fn everything_is_refused(store: &Store) {
     store.close().await;
 }
 
-fn all_promised_is_there(disk: &Disk, clock: &std::sync::Arc<ManualClock>, promised: &Promised, story: &str) {
+fn all_promised_is_there(disk: &Disk, clock: &Arc<ManualClock>, promised: &Promised, story: &str) {
     let store = open(disk, clock);
     consistency::check(&store);
     let view = store.view().unwrap();
@@ -106,4 +112,40 @@ async fn a_panic_in_the_writer_stops_the_store_like_a_broken_disk() {
     store.inner.writer.close();
     assert!(store.pulse().borrow().failed);
     everything_is_refused(&store).await;
+}
+
+/// Fifty deliveries are under way in the writer's queue when the disk breaks.
+#[tokio::test]
+async fn the_writers_thread_answers_everybody_when_the_disk_breaks() {
+    for left in [0, 5, 40, 100] {
+        let (disk, clock) = (Disk::default(), ManualClock::starting_at(START));
+        let database = Database::builder().create_with_backend(disk.clone()).unwrap();
+        let (engine, opened) = prepare(database, clock.clone(), Pauses::default()).ok().unwrap();
+        let database = Arc::clone(&engine.database);
+        let store = Store::new(Writer::threaded(engine).unwrap(), database, opened);
+        let mut pulse = store.pulse();
+        disk.break_after(left);
+
+        let mut promised = Promised::default();
+        let mut last = None;
+        for round in 0..10 {
+            let commands = (0..5).map(|id| samples::signed(&format!("{round}-{id}"), b"{\"id\":1}"));
+            let commands = commands.map(|raw| store.accept(shop_command(raw, EventState::Unrouted, Vec::new())));
+            for answer in join_all(commands).await {
+                match answer {
+                    Ok(accepted) => {
+                        assert!(last.is_none(), "nothing is accepted after a refusal");
+                        let Receipt::New { event, .. } = accepted.receipt() else { panic!("{accepted:?}") };
+                        promised.events.push(*event);
+                    }
+                    Err(error) => last = Some(error),
+                }
+            }
+        }
+        assert!(matches!(last, Some(Error::Stopped)), "{last:?}");
+        assert!(pulse.wait_for(|pulse| pulse.failed).await.is_ok());
+        everything_is_refused(&store).await;
+        drop(store);
+        all_promised_is_there(&disk.copy_of_synced(), &clock, &promised, &format!("thread, change {left}"));
+    }
 }
