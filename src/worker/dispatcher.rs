@@ -11,7 +11,7 @@ use crate::store::{Error, LEASE, LeaseTicket, LeasedTask};
 use crate::worker::attempt;
 use crate::worker::{Context, notice};
 
-/// A run longer than this is aborted and counts as lost; every call in it has its own, shorter limit.
+/// A run longer than this is aborted; every call in it has its own, shorter limit.
 const RUN_MAX: Duration = Duration::from_mins(10);
 
 /// Running tasks keep their leases by this.
@@ -63,7 +63,7 @@ impl Worker {
                 // In this order, not by chance, so that a simulation can be repeated.
                 biased;
                 _ = stop.changed() => {}
-                Some(ended) = self.running.join_next_with_id() => self.ended(ended).await?,
+                Some(ended) = self.running.join_next_with_id() => self.ended(ended, TOO_LONG).await?,
                 changed = pulse.changed() => if changed.is_err() { return Err(Error::Stopped) },
                 () = self.context.clock.sleep_until(wake_at) => {}
             }
@@ -107,13 +107,18 @@ impl Worker {
         self.leases.insert(abort.id(), Running { ticket, target, started, abort });
     }
 
+    /// Free slots by target, the least busy first, so that one target's backlog starves no other.
     fn free_slots(&self) -> Vec<(String, usize)> {
         let targets = self.context.config.targets.values();
-        let free = targets.map(|target| {
-            let busy = self.leases.values().filter(|running| running.target == target.name).count();
-            (target.name.clone(), target.in_flight_max.saturating_sub(busy))
-        });
-        free.filter(|(_, slots)| *slots > 0).collect()
+        let mut free: Vec<(usize, String, usize)> = targets
+            .map(|target| {
+                let busy = self.leases.values().filter(|running| running.target == target.name).count();
+                (busy, target.name.clone(), target.in_flight_max.saturating_sub(busy))
+            })
+            .filter(|(_, _, slots)| *slots > 0)
+            .collect();
+        free.sort();
+        free.into_iter().map(|(_, target, slots)| (target, slots)).collect()
     }
 
     fn next_wake(&self, leased: Leased, extended: Monotonic) -> Result<Monotonic, Error> {
@@ -142,7 +147,7 @@ impl Worker {
     }
 
     /// Takes an ended future off the books; one that did not settle is settled here.
-    async fn ended(&mut self, ended: Result<(Id, ()), JoinError>) -> Result<(), Error> {
+    async fn ended(&mut self, ended: Result<(Id, ()), JoinError>, aborted: Aborted) -> Result<(), Error> {
         let (id, error) = match ended {
             Ok((id, ())) => (id, None),
             Err(error) => (error.id(), Some(error)),
@@ -153,7 +158,7 @@ impl Worker {
             tracing::error!(task = %running.ticket.task(), "the task's code panicked");
             Settlement::new(Ending::Dead(ReasonCode::WORKER_LOST), "its code panicked; the log says where")
         } else {
-            Settlement::new(Ending::Lost, "the run was aborted")
+            Settlement::new(aborted.ending, aborted.text)
         };
         self.context.store.settle_ticket(running.ticket, settlement).await.map(drop)
     }
@@ -164,7 +169,7 @@ impl Worker {
         loop {
             tokio::select! {
                 ended = self.running.join_next_with_id() => match ended {
-                    Some(ended) => self.ended(ended).await?,
+                    Some(ended) => self.ended(ended, STOPPING).await?,
                     None => return Ok(()),
                 },
                 () = &mut deadline => break,
@@ -172,11 +177,23 @@ impl Worker {
         }
         self.running.abort_all();
         while let Some(ended) = self.running.join_next_with_id().await {
-            self.ended(ended).await?;
+            self.ended(ended, STOPPING).await?;
         }
         Ok(())
     }
 }
+
+/// How an aborted run is settled.
+struct Aborted {
+    ending: Ending,
+    text: &'static str,
+}
+
+/// Counts as an attempt, so that a run that always hangs ends as dead.
+const TOO_LONG: Aborted = Aborted { ending: Ending::Retry(None), text: "the run took too long and was aborted" };
+
+/// Counts as no attempt: it was our own stop.
+const STOPPING: Aborted = Aborted { ending: Ending::Lost, text: "aborted, because the appliance stops" };
 
 /// What an attempt to lease came to.
 enum Leased {
