@@ -182,7 +182,7 @@ impl Fixture {
                 object: ObjectRef::new("crm", "note", vec![key.finish()]),
                 shape: Shape::Create,
                 version: None,
-                replaces: None,
+                replaces: Vec::new(),
                 evidence: b"{}".to_vec(),
             };
             let opening = store.open_intent(Holder::Task(leased.ticket()), spec).await.unwrap();

@@ -107,11 +107,17 @@ pub enum Look {
     Absent(Absent),
 }
 
-/// Says that an object was searched for and not found, with the doubt that this settles.
+/// Says that an object was searched for and not found, with the doubts that this settles.
 #[derive(Debug)]
 pub struct Absent {
-    doubt: Option<IntentId>,
+    doubts: Doubts,
 }
+
+/// Open intents of ended attempts on an object, old enough to be looked after.
+///
+/// Two keys of one object may be in doubt by two intents.
+#[derive(Debug)]
+pub struct Doubts(Vec<IntentId>);
 
 /// Takes the steps of one attempt of one task.
 #[derive(Clone)]
@@ -154,7 +160,7 @@ impl Steps {
             }
             return Ok(Look::Found(id.to_owned()));
         }
-        let doubt = self.doubt(object)?;
+        let doubts = self.doubts(object)?;
         let hits = subject.search().await?;
         self.crash_point(object, "searched");
         match hits.as_slice() {
@@ -162,9 +168,9 @@ impl Steps {
                 reason: ReasonCode::DELETED_OUTSIDE,
                 text: format!("the {} was deleted outside after tambour made it", object.kind),
             }),
-            [] => Ok(Look::Absent(Absent { doubt })),
+            [] => Ok(Look::Absent(Absent { doubts })),
             [id] => {
-                self.found(object, doubt, id).await?;
+                self.found(object, doubts, id).await?;
                 Ok(Look::Found(id.clone()))
             }
             [..] => Err(Stop::Dead {
@@ -174,8 +180,8 @@ impl Steps {
         }
     }
 
-    async fn found(&self, object: &ObjectRef, doubt: Option<IntentId>, id: &str) -> Result<(), Stop> {
-        if let Some(doubt) = doubt {
+    async fn found(&self, object: &ObjectRef, doubts: Doubts, id: &str) -> Result<(), Stop> {
+        for doubt in doubts.0 {
             self.store.record_outcome(doubt, Outcome::Applied { external_id: id.to_owned() }).await?;
         }
         self.store.record_found(object.clone(), id.to_owned()).await?;
@@ -192,7 +198,7 @@ impl Steps {
             object: object.clone(),
             shape: Shape::Create,
             version: subject.version(),
-            replaces: absent.doubt,
+            replaces: absent.doubts.0,
             evidence: subject.evidence().to_string().into_bytes(),
         };
         let proof = self.open(spec).await?;
@@ -204,53 +210,57 @@ impl Steps {
         Ok(external_id)
     }
 
-    /// The doubtful intent of an object whose wait is over, if there is one.
+    /// The doubts about an object, once their wait is over; usually none.
     ///
     /// # Errors
-    /// [`Stop::Wait`] while another holds the object or the doubt is too young to look.
-    pub fn doubt(&self, object: &ObjectRef) -> Result<Option<IntentId>, Stop> {
+    /// [`Stop::Wait`] while another holds the object or a doubt is too young to look.
+    pub fn doubts(&self, object: &ObjectRef) -> Result<Doubts, Stop> {
         let view = self.store.view()?.object(object)?;
-        let Some(open) = view.open() else { return Ok(None) };
-        if open.is_held && Some(open.task) != self.holder.task() {
-            return Err(Stop::Wait {
-                pause: HELD_PAUSE,
-                text: format!("task {} is changing the same {}", open.task, object.kind),
-            });
-        }
-        match remaining(open.opened, self.clock.monotonic(), self.doubt_wait) {
-            Duration::ZERO => Ok(Some(open.id)),
-            pause => Err(Stop::Wait {
-                pause,
-                text: format!(
+        let mut doubts = Vec::new();
+        for open in view.opens() {
+            if open.is_held && Some(open.task) != self.holder.task() {
+                return Err(Stop::Wait {
+                    pause: HELD_PAUSE,
+                    text: format!("task {} is changing the same {}", open.task, object.kind),
+                });
+            }
+            let pause = remaining(open.opened, self.clock.monotonic(), self.doubt_wait);
+            if !pause.is_zero() {
+                let text = format!(
                     "intent {} on the {} is in doubt; it is looked for when its wait is over",
                     open.id, object.kind
-                ),
-            }),
+                );
+                return Err(Stop::Wait { pause, text });
+            }
+            if !doubts.contains(&open.id) {
+                doubts.push(open.id);
+            }
         }
+        Ok(Doubts(doubts))
     }
 
-    /// Ends a doubt after a look that found nothing left to change.
+    /// Ends doubts after a look that found nothing left to change.
     ///
     /// # Errors
     /// [`Stop`] when the file takes no more writes.
-    pub async fn close_doubt(&self, doubt: Option<IntentId>) -> Result<(), Stop> {
-        if let Some(doubt) = doubt {
+    pub async fn close_doubts(&self, doubts: Doubts) -> Result<(), Stop> {
+        for doubt in doubts.0 {
             self.store.record_outcome(doubt, Outcome::Closed).await?;
         }
         Ok(())
     }
 
-    /// Sets fields; `doubt` is the intent that the caller has looked after.
+    /// Sets fields; `doubts` are the ones that the caller has looked after.
     ///
     /// # Errors
     /// [`Stop`] says how the attempt ends.
-    pub async fn set<S: Settable>(&self, subject: &S, doubt: Option<IntentId>) -> Result<(), Stop> {
+    pub async fn set<S: Settable>(&self, subject: &S, doubts: Doubts) -> Result<(), Stop> {
         let object = subject.object();
         let spec = IntentSpec {
             object: object.clone(),
             shape: Shape::Set,
             version: Some(subject.version()),
-            replaces: doubt,
+            replaces: doubts.0,
             evidence: subject.evidence().to_string().into_bytes(),
         };
         let proof = self.open(spec).await?;

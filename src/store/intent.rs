@@ -45,8 +45,8 @@ pub struct IntentSpec {
     pub shape: Shape,
     /// What is applied once it happened.
     pub version: Option<Version>,
-    /// The doubtful intent that was looked after; closed in the same commit, absent when nothing was open.
-    pub replaces: Option<IntentId>,
+    /// The doubtful intents that were looked after, at most one a key; closed in the same commit.
+    pub replaces: Vec<IntentId>,
     /// The reads it was decided on and the request to be sent, as JSON.
     pub evidence: Vec<u8>,
 }
@@ -179,9 +179,8 @@ impl Command for Open {
         if !still_holds(&spec, &objects) {
             return Ok(Opened::Busy);
         }
-        let replaces = spec.replaces.map(IntentId::get);
-        if let Some(old) = replaces {
-            batch.close(old, IntentStateRecord::Closed, "looked for after the doubt, and decided anew")?;
+        for old in &spec.replaces {
+            batch.close(old.get(), IntentStateRecord::Closed, "looked for after the doubt, and decided anew")?;
         }
         let id = batch.next(schema::META_LAST_INTENT)?;
         let intent = IntentRecord {
@@ -221,13 +220,10 @@ impl Command for Open {
 /// Between a look and this commit another task may have made the object or
 /// settled the doubt; the look is out of date then.
 fn still_holds(spec: &IntentSpec, objects: &[(Vec<u8>, ObjectRecord)]) -> bool {
-    let doubt = spec.replaces.map(IntentId::get);
-    let mut open = objects.iter().filter_map(|(_, object)| object.open);
+    let open: Vec<IntentId> = objects.iter().filter_map(|(_, object)| object.open).map(IntentId::new).collect();
     let is_made = objects.iter().any(|(_, object)| object.external_id.is_some());
-    let is_open_as_seen = match doubt {
-        None => open.next().is_none(),
-        Some(doubt) => open.next() == Some(doubt) && open.all(|other| other == doubt),
-    };
+    let is_open_as_seen =
+        open.iter().all(|id| spec.replaces.contains(id)) && spec.replaces.iter().all(|id| open.contains(id));
     is_open_as_seen && !(spec.shape == Shape::Create && is_made)
 }
 

@@ -514,7 +514,12 @@ pub struct ObjectsView(Vec<ObjectView>);
 impl ObjectsView {
     /// The open intent on any key.
     pub fn open(&self) -> Option<&OpenIntent> {
-        self.0.iter().find_map(|object| object.open.as_ref())
+        self.opens().next()
+    }
+
+    /// The open intents on all keys; one that stands on two keys comes twice.
+    pub fn opens(&self) -> impl Iterator<Item = &OpenIntent> {
+        self.0.iter().filter_map(|object| object.open.as_ref())
     }
 
     /// The external id, where any key has one; the first key wins.

@@ -14,8 +14,8 @@ use sha2::{Digest as _, Sha256};
 
 use crate::client::{Amocrm, FieldRef, Lead, LeadPatch, NewLead, Stage};
 use crate::config::{DealTask, HandMade};
-use crate::domain::{Ending, EventId, FollowUp, IntentId, Key, ReasonCode, Refusal, Timestamp};
-use crate::effect::{Creatable, Created, Look, Searchable, Settable, Stop};
+use crate::domain::{Ending, EventId, FollowUp, Key, ReasonCode, Refusal, Timestamp};
+use crate::effect::{Creatable, Created, Doubts, Look, Searchable, Settable, Stop};
 use crate::rules::{
     Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, ORDER_FIELDS, Order, changes, customer_of,
     lines_note, marker, new_deal,
@@ -134,9 +134,9 @@ impl Deal<'_> {
         let fields = self.fields()?;
         let known = self.attempt.context.store.view()?.object(&self.object)?.external_id().map(str::to_owned);
         if let Some(id) = known {
-            let doubt = self.attempt.steps.doubt(&self.object)?;
+            let doubts = self.attempt.steps.doubts(&self.object)?;
             if let Some(lead) = self.attempt.crm.lead(number(&id)?).await? {
-                return self.update(lead, doubt).await;
+                return self.update(lead, doubts).await;
             }
             self.attempt.steps.gone(&self.object).await?;
         }
@@ -233,15 +233,15 @@ impl Deal<'_> {
     }
 
     async fn update_found(&self, id: &str) -> Result<Brought, Stop> {
-        let doubt = self.attempt.steps.doubt(&self.object)?;
+        let doubts = self.attempt.steps.doubts(&self.object)?;
         match self.attempt.crm.lead(number(id)?).await? {
-            Some(lead) => self.update(lead, doubt).await,
+            Some(lead) => self.update(lead, doubts).await,
             None => Err(Stop::Retry { after: None, text: format!("deal {id} was found and cannot be read yet") }),
         }
     }
 
     /// Sets what the shop owns, never back.
-    async fn update(&self, lead: Lead, doubt: Option<IntentId>) -> Result<Brought, Stop> {
+    async fn update(&self, lead: Lead, doubts: Doubts) -> Result<Brought, Stop> {
         let applied = self.attempt.context.store.view()?.object(&self.object)?.version_at();
         let currency = &self.attempt.access.currency;
         let decided = changes(self.task, &self.source, currency, &self.order, &seen(&lead), applied)
@@ -249,13 +249,13 @@ impl Deal<'_> {
         let is_newer_already = match decided {
             Changes::Set(patch) => {
                 let patch = Patch { deal: self, lead: &lead, patch: lead_patch(patch) };
-                self.attempt.steps.set(&patch, doubt).await?;
+                self.attempt.steps.set(&patch, doubts).await?;
                 return Ok(Brought { lead_id: lead.id, is_newer_already: false });
             }
             Changes::Nothing => self.event_is_old()?,
             Changes::Older => true,
         };
-        self.attempt.steps.close_doubt(doubt).await?;
+        self.attempt.steps.close_doubts(doubts).await?;
         Ok(Brought { lead_id: lead.id, is_newer_already })
     }
 

@@ -19,7 +19,13 @@ fn contact(keys: Vec<Key>) -> ObjectRef {
 }
 
 fn create(object: ObjectRef) -> IntentSpec {
-    IntentSpec { object, shape: Shape::Create, version: None, replaces: None, evidence: b"{\"request\":1}".to_vec() }
+    IntentSpec {
+        object,
+        shape: Shape::Create,
+        version: None,
+        replaces: Vec::new(),
+        evidence: b"{\"request\":1}".to_vec(),
+    }
 }
 
 fn set(object: ObjectRef, at: i64) -> IntentSpec {
@@ -142,7 +148,7 @@ async fn a_doubt_is_closed_by_the_intent_that_replaces_it() {
     assert!(!desk.known(vec![phone()]).open().unwrap().is_held);
     assert!(desk.is_busy(&b, create(keys())).await, "nobody passes a doubt without a look");
 
-    let next = desk.opened(&b, IntentSpec { replaces: Some(doubt), ..create(keys()) }).await;
+    let next = desk.opened(&b, IntentSpec { replaces: vec![doubt], ..create(keys()) }).await;
     assert_eq!((desk.intent_state(doubt), desk.intent_state(next)), ("closed", "open"));
     assert_eq!(desk.known(vec![email()]).open().map(|open| open.id), Some(next));
     assert!(!desk.outcome(doubt, applied("7")).await, "it is closed");
@@ -257,7 +263,7 @@ async fn a_doubt_is_followed_once() {
     let [a, b] = desk.two_runs().await;
     let doubt = desk.opened(&a, create(contact(vec![phone()]))).await;
     desk.outcome(doubt, Outcome::Unknown { text: "no answer".to_owned() }).await;
-    let follow = || IntentSpec { replaces: Some(doubt), ..create(contact(vec![phone()])) };
+    let follow = || IntentSpec { replaces: vec![doubt], ..create(contact(vec![phone()])) };
     let next = desk.opened(&a, follow()).await;
     assert!(desk.is_busy(&b, follow()).await);
     desk.outcome(next, Outcome::Refused { text: "no name".to_owned() }).await;

@@ -133,7 +133,8 @@ impl Life {
         let shape = self.dice.pick(&[Shape::Create, Shape::Set]);
         let open = self.desk.view().object(&object).unwrap().open().map(|open| open.id);
         let replaces = if self.dice.below(4) == 0 { self.intents.last().copied() } else { open };
-        let spec = IntentSpec { object, shape, version: None, replaces, evidence: Vec::new() };
+        let spec =
+            IntentSpec { object, shape, version: None, replaces: replaces.into_iter().collect(), evidence: Vec::new() };
         if let Opening::Durable(proof) = self.desk.store.open_intent(holder, spec).await.unwrap() {
             self.intents.push(proof.id());
         }
