@@ -66,6 +66,7 @@ pub mod sandbox;
 pub mod server;
 pub mod source;
 pub mod store;
+pub mod systemd;
 pub mod telemetry;
 pub mod text;
 pub mod worker;

@@ -7,21 +7,25 @@
 //! ended, the file closed with the mark of an orderly stop.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::Arc;
 
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 
 use crate::admin::{self, Admin};
 use crate::client::{Amocrm, SharedTransport, Shop};
 use crate::clock::SharedClock;
-use crate::config::{Config, SourceKind};
+use crate::config::{Config, Front, SourceKind};
 use crate::ingress::{Door, Inbox};
 use crate::intake::{Intake, route_names};
-use crate::listener::{self, Limits, Server};
+use crate::listener::{self, Certificate, CertificateState, Limits, Server};
 use crate::store::{self, OpenError, Store};
+use crate::systemd;
 use crate::telemetry::Metrics;
 use crate::worker::{Context, Worker};
 
@@ -40,9 +44,15 @@ pub enum Error {
     /// A write failed: the process ends, and the next start checks the file.
     #[error("the data file takes no more writes")]
     Stopped(#[source] store::Error),
-    /// A service of ours ended that never should.
-    #[error("an internal service ended")]
+    /// A service of ours panicked.
+    #[error("an internal service failed")]
     Service(#[from] JoinError),
+    /// A service of ours ended that never should.
+    #[error("an internal service ended by itself")]
+    Ended,
+    /// SIGHUP cannot be heard.
+    #[error("failed to listen for signals")]
+    Signal(#[source] io::Error),
 }
 
 /// The bound ports; port 0 in the configuration takes a free one.
@@ -63,6 +73,7 @@ pub struct Appliance {
     stop: watch::Sender<bool>,
     inbox: watch::Sender<Option<Inbox>>,
     admin: Admin,
+    certificate_state: Option<watch::Receiver<CertificateState>>,
     bound: Bound,
 }
 
@@ -72,20 +83,31 @@ impl Appliance {
     /// # Errors
     /// [`Error::Listener`].
     pub async fn bind(config: Config, clock: SharedClock) -> Result<Self, Error> {
-        let tls = listener::load(&config.listener.certificate, &config.listener.key)?;
-        let door = listener::bind(config.listener.address).await?;
+        // Before other work: it takes what systemd passes out of the environment.
+        let door = listener::inherit_or_bind(config.listener.address).await?;
         let faces = listener::bind(config.admin).await?;
         let bound = Bound { door: local(&door, config.listener.address), admin: local(&faces, config.admin) };
         let config = Arc::new(config);
         let metrics = Arc::new(Metrics::default());
         let (stop, stopped) = watch::channel(false);
         let (inbox, opened) = watch::channel(None);
-        let admin = Admin::new(clock.clone(), metrics.clone());
         let mut services = JoinSet::new();
+        let (server, certificate) = match &config.listener.front {
+            Front::Tls { certificate, key } => {
+                let certificate = Certificate::load(certificate, key, clock.clone())?;
+                services.spawn(certificate.clone().watch(on(stopped.clone())));
+                (Server::tls(&certificate, Limits::default(), metrics.clone()), Some(certificate))
+            }
+            Front::Proxies { trusted } => (Server::behind(trusted.clone(), Limits::default(), metrics.clone()), None),
+        };
+        let hangups = signal(SignalKind::hangup()).map_err(Error::Signal)?;
+        let admin = Admin::new(clock.clone(), metrics.clone());
+        let certificate_state = certificate.as_ref().map(Certificate::state);
         let service = Door::new(config.clone(), clock.clone(), metrics.clone(), opened);
-        services.spawn(Server::tls(tls, Limits::default()).run(door, service, on(stopped.clone())));
-        services.spawn(Server::plain(Limits::default()).run(faces, admin.clone(), on(stopped)));
-        Ok(Self { config, clock, metrics, services, stop, inbox, admin, bound })
+        services.spawn(reload_when_told(certificate, hangups, on(stopped.clone())));
+        services.spawn(server.run(door, service, on(stopped.clone())));
+        services.spawn(Server::plain(Limits::default(), metrics.clone()).run(faces, admin.clone(), on(stopped)));
+        Ok(Self { config, clock, metrics, services, stop, inbox, admin, certificate_state, bound })
     }
 
     /// The bound ports.
@@ -98,15 +120,18 @@ impl Appliance {
     /// # Errors
     /// [`Error::Open`] when the file cannot be used; [`Error::Stopped`] after a failed write.
     pub async fn run(mut self, transport: SharedTransport, stop: impl Future<Output = ()>) -> Result<(), Error> {
+        systemd::status("opening the data file");
         let store = self.open().await?;
         let first_live = store.routes_live(route_names(&self.config)).await.map_err(Error::Stopped)?;
         let context = self.context(&store, &transport);
         let socket = admin::listen(&self.config.data)?;
-        self.admin.opened(faces(&context));
+        self.admin.opened(self.faces(&context));
         self.services.spawn(self.admin.clone().serve_socket(socket, on(self.stop.subscribe())));
         let intake = Intake::new(self.config.clone(), &first_live);
         self.inbox.send_modify(|slot| *slot = Some(Inbox { store: store.clone(), intake }));
         tracing::info!(door = %self.bound.door, admin = %self.bound.admin, "ready");
+        systemd::ready();
+        let writes = || async { store.probe().await.is_ok() };
 
         let (worker_stop, worker_stopped) = watch::channel(false);
         let mut worker = JoinSet::new();
@@ -115,9 +140,11 @@ impl Appliance {
             () = stop => Ok(()),
             () = failed(&store) => Err(Error::Stopped(store::Error::Stopped)),
             Some(ended) = worker.join_next() => outcome(ended),
-            Some(ended) = self.services.join_next() => ended.map_err(Error::Service),
+            Some(ended) = self.services.join_next() => Err(ended.err().map_or(Error::Ended, Error::Service)),
+            never = systemd::watchdog(self.clock.clone(), writes) => match never {},
         };
         tracing::info!("stopping");
+        systemd::stopping();
         self.stop.send_replace(true);
         while self.services.join_next().await.is_some() {}
         worker_stop.send_replace(true);
@@ -149,15 +176,16 @@ impl Appliance {
             metrics: self.metrics.clone(),
         }
     }
-}
 
-/// What the faces need of what the worker has.
-fn faces(context: &Context) -> admin::Context {
-    admin::Context {
-        store: context.store.clone(),
-        clock: context.clock.clone(),
-        config: context.config.clone(),
-        accounts: context.accounts.clone(),
+    /// What the faces need of what the worker has.
+    fn faces(&self, context: &Context) -> admin::Context {
+        admin::Context {
+            store: context.store.clone(),
+            clock: context.clock.clone(),
+            config: context.config.clone(),
+            accounts: context.accounts.clone(),
+            certificate: self.certificate_state.clone(),
+        }
     }
 }
 
@@ -190,6 +218,21 @@ async fn failed(store: &Store) {
     let mut pulse = store.pulse();
     if pulse.wait_for(|pulse| pulse.failed).await.is_err() {
         std::future::pending::<()>().await;
+    }
+}
+
+/// Reads the certificate again at each SIGHUP, which without a listener would end the process.
+async fn reload_when_told(certificate: Option<Certificate>, mut hangups: Signal, stop: impl Future<Output = ()>) {
+    let mut stop = pin!(stop);
+    loop {
+        tokio::select! {
+            () = &mut stop => return,
+            Some(()) = hangups.recv() => {
+                if let Some(certificate) = &certificate {
+                    certificate.reload().await;
+                }
+            }
+        }
     }
 }
 

@@ -18,7 +18,7 @@ use scan::{NamedPath, Token, paths, tokens};
 const FLOORS: [&[&str]; 7] = [
     &["domain", "telemetry", "clock"],
     &["config", "store", "source", "client", "render", "text"],
-    &["rules", "intake", "effect", "listener"],
+    &["rules", "intake", "effect", "listener", "systemd"],
     &["ingress", "worker", "sweep", "watch", "admin", "sandbox"],
     &["server"],
     &["cli"],
@@ -49,7 +49,7 @@ const NEVER: [(&str, &[&str], &str); 1] = [(
 )];
 
 /// Where a foreign crate may be named: crates, then places as prefixes of paths.
-const CRATES: [(&[&str], &[&str]); 10] = [
+const CRATES: [(&[&str], &[&str]); 12] = [
     // What lies on disk is the store's alone.
     (&["redb", "postcard"], &["src/store/"]),
     (&["reqwest"], &["src/client/"]),
@@ -66,6 +66,8 @@ const CRATES: [(&[&str], &[&str]); 10] = [
         &["rustls", "tokio_rustls"],
         &["src/listener/", "src/client/http", "src/sandbox/sender", "src/main.rs", "src/cli/demo"],
     ),
+    (&["arc_swap", "listenfd"], &["src/listener/"]),
+    (&["sd_notify"], &["src/systemd.rs"]),
     (&["minijinja", "rlibphonenumber"], &["src/text/"]),
     (&["clap"], &["src/cli/", "src/main.rs"]),
     (&["toml"], &["src/config/"]),

@@ -9,7 +9,9 @@ use crate::store::{Broken, View};
 pub(super) async fn health(context: &Context) -> Result<Health, Error> {
     let now = context.clock.now();
     let failed = context.store.pulse().borrow().failed;
-    context.read(move |file| read(file, now, failed)).await
+    let certificate = context.certificate.as_ref().map(|state| view::certificate(&state.borrow()));
+    let health = context.read(move |file| read(file, now, failed)).await?;
+    Ok(Health { certificate, ..health })
 }
 
 fn read(file: &View, now: Timestamp, failed: bool) -> Result<Health, Broken> {
@@ -24,6 +26,7 @@ fn read(file: &View, now: Timestamp, failed: bool) -> Result<Health, Broken> {
         dead: of_state(State::Dead),
         holds: file.holds()?.into_iter().map(view::hold).collect(),
         open_intents: count("intents/open"),
+        certificate: None,
     })
 }
 

@@ -42,6 +42,7 @@ pub use socket::{AskError, Call, ListenError, Socket, ask, listen};
 use crate::client::Amocrm;
 use crate::clock::SharedClock;
 use crate::config::Config;
+use crate::listener::CertificateState;
 use crate::store::{Broken, Store, View};
 use crate::telemetry::Metrics;
 
@@ -56,6 +57,8 @@ pub struct Context {
     pub config: Arc<Config>,
     /// The accounts that can be changed, by target.
     pub accounts: BTreeMap<String, Amocrm>,
+    /// How the served certificate stands; absent behind proxies and while nobody serves.
+    pub certificate: Option<watch::Receiver<CertificateState>>,
 }
 
 impl Context {

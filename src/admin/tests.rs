@@ -20,7 +20,7 @@ use crate::admin::view::{Health, Operated, Page, Preview, Task, Trace};
 use crate::admin::{Admin, AskError, Call, Context, FailureKind, Request, TaskFilter, Wish, answer, ask, listen, view};
 use crate::clock::ManualClock;
 use crate::config::{
-    AmocrmTarget, Condition, Config, DealTask, HandMade, Language, Listener, NoteTask, Route, Secret, Source,
+    AmocrmTarget, Condition, Config, DealTask, Front, HandMade, Language, Listener, NoteTask, Route, Secret, Source,
     SourceKind, Target, TargetKind, Task as ConfiguredTask, TaskKind,
 };
 use crate::domain::{
@@ -118,7 +118,7 @@ pub(super) fn config() -> Config {
     Config {
         language: Language::En,
         data: "/nonexistent".into(),
-        listener: Listener { address: loopback, certificate: "c".into(), key: "k".into() },
+        listener: Listener { address: loopback, front: Front::Proxies { trusted: Vec::new() } },
         admin: loopback,
         sources: BTreeMap::from([("crm".to_owned(), source)]),
         targets: BTreeMap::from([("crm".to_owned(), target)]),
@@ -150,7 +150,7 @@ impl Fixture {
         let store = Store::open_offline(folder.path(), clock.clone(), Pauses::default()).unwrap();
         let config = Arc::new(config());
         store.routes_live(route_names(&config)).await.unwrap();
-        let context = Context { store, clock: clock.clone(), config, accounts: BTreeMap::new() };
+        let context = Context { store, clock: clock.clone(), config, accounts: BTreeMap::new(), certificate: None };
         Self { folder, clock, context }
     }
 

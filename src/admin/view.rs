@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::domain::{Mode, Timestamp};
+use crate::listener::CertificateState;
 use crate::store;
 
 /// [`Health::status`] when all is well.
@@ -33,6 +34,27 @@ pub struct Health {
     pub holds: Vec<Hold>,
     /// Changes outside whose outcome is not recorded.
     pub open_intents: u64,
+    /// The served certificate; absent behind proxies and while nobody serves.
+    pub certificate: Option<Certificate>,
+}
+
+/// How the served certificate stands.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certificate {
+    /// When it was read.
+    pub loaded_at: String,
+    /// When it ends.
+    pub not_after: String,
+    /// Why the files on disk are not served; absent while they are.
+    pub last_error: Option<String>,
+}
+
+pub(super) fn certificate(state: &CertificateState) -> Certificate {
+    Certificate {
+        loaded_at: state.loaded_at.to_string(),
+        not_after: state.not_after.to_string(),
+        last_error: state.last_error.clone(),
+    }
 }
 
 impl Health {
@@ -45,6 +67,7 @@ impl Health {
             dead: 0,
             holds: Vec::new(),
             open_intents: 0,
+            certificate: None,
         }
     }
 }

@@ -128,7 +128,9 @@ impl From<server::Error> for Error {
             server::Error::Stopped(_) => {
                 Self::new(Exit::Stopped, &error).hint("see that the disk is well: df -h, dmesg")
             }
-            server::Error::Service(_) => Self::new(Exit::Internal, &error),
+            server::Error::Service(_) | server::Error::Ended | server::Error::Signal(_) => {
+                Self::new(Exit::Internal, &error)
+            }
         }
     }
 }

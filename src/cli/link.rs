@@ -77,7 +77,7 @@ impl Link {
         let (config, clock) = (self.config.clone(), self.clock.clone());
         let store = Store::open_offline(&config.data, clock.clone(), config.pauses.clone())?;
         print::say("(no tambour runs: its data file answers)");
-        Ok(Context { store, clock, config, accounts: self.accounts.clone() })
+        Ok(Context { store, clock, config, accounts: self.accounts.clone(), certificate: None })
     }
 
     /// Closes what was opened.

@@ -41,6 +41,13 @@ fn shown(health: &Health) -> String {
         ["oldest unfinished".to_owned(), format!("{} s", health.oldest_unfinished_seconds)],
         ["open intents".to_owned(), health.open_intents.to_string()],
     ];
+    if let Some(certificate) = &health.certificate {
+        let error = certificate.last_error.as_ref().map(|error| format!("; the files on disk are not served: {error}"));
+        rows.push([
+            "certificate until".to_owned(),
+            format!("{}{}", seconds(&certificate.not_after), error.unwrap_or_default()),
+        ]);
+    }
     rows.extend(health.tasks.iter().map(|(state, count)| [format!("tasks {state}"), count.to_string()]));
     rows.extend(
         health

@@ -15,8 +15,9 @@
 //! | | `workers` | 4 | tasks that run at the same time, 1 to 64 |
 //! | | `pauses` | 1, 5, 15, 60 min | list of pauses between attempts; the last one repeats |
 //! | `listener` | `address` | | IP address and port of the public door |
-//! | `listener` | `certificate` | | PEM file of the chain, leaf first |
-//! | `listener` | `key` | | PEM file of the private key |
+//! | `listener` | `trusted_proxies` | we end TLS | list of addresses and networks of proxies that end TLS for us |
+//! | `listener` | `certificate` | | without proxies: PEM file of the chain, leaf first |
+//! | `listener` | `key` | | without proxies: PEM file of the private key |
 //! | `admin` | `address` | `"127.0.0.1:9464"` | loopback address of metrics and health |
 //! | `sources.<name>` | `kind` | | `"shopify"` or `"amocrm"` |
 //! | `sources.<name>` | `max_body` | 1 MiB; amoCRM 8 MiB | longer bodies are refused: bytes, `"64KiB"`, `"1MiB"` |
@@ -80,6 +81,7 @@
 mod check;
 pub mod defaults;
 mod model;
+mod network;
 mod problem;
 mod raw;
 mod secret;
@@ -88,8 +90,9 @@ mod tests;
 
 pub use check::load;
 pub use model::{
-    AmocrmTarget, Condition, Config, DealTask, FieldTemplate, HandMade, Language, Listener, Move, NoteTask, NoticeTask,
-    Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,
+    AmocrmTarget, Condition, Config, DealTask, FieldTemplate, Front, HandMade, Language, Listener, Move, NoteTask,
+    NoticeTask, Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,
 };
+pub use network::Network;
 pub use problem::{Problem, Problems};
 pub use secret::{LabelledSecret, Secret};

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{LabelledSecret, Secret};
+use crate::config::{LabelledSecret, Network, Secret};
 use crate::domain::{Mode, Pauses, Timestamp};
 use crate::text::Template;
 
@@ -57,10 +57,25 @@ pub enum Language {
 pub struct Listener {
     /// Where to listen; port 0 takes a free one.
     pub address: SocketAddr,
-    /// PEM file of the certificate chain, leaf first.
-    pub certificate: PathBuf,
-    /// PEM file of the private key.
-    pub key: PathBuf,
+    /// Who ends TLS.
+    pub front: Front,
+}
+
+/// Who ends TLS, the door or somebody in front of it.
+#[derive(Clone, Debug)]
+pub enum Front {
+    /// The door itself.
+    Tls {
+        /// PEM file of the certificate chain, leaf first.
+        certificate: PathBuf,
+        /// PEM file of the private key.
+        key: PathBuf,
+    },
+    /// Proxies: the door speaks plain HTTP on a loopback or private address.
+    Proxies {
+        /// Whose word on a client's address is taken; at least one.
+        trusted: Vec<Network>,
+    },
 }
 
 /// A system that sends to us.

@@ -77,8 +77,16 @@ fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
     let mut out = format!("language = {language:?}\ndata = {}\nworkers = {workers}\n", data.display());
     writeln!(out, "pauses = {pauses:?}").unwrap();
     writeln!(out, "listener.address = {}", listener.address).unwrap();
-    writeln!(out, "listener.certificate = {}", listener.certificate.display()).unwrap();
-    writeln!(out, "listener.key = {}", listener.key.display()).unwrap();
+    match &listener.front {
+        Front::Tls { certificate, key } => {
+            writeln!(out, "listener.certificate = {}", certificate.display()).unwrap();
+            writeln!(out, "listener.key = {}", key.display()).unwrap();
+        }
+        Front::Proxies { trusted } => {
+            let trusted: Vec<_> = trusted.iter().map(Network::to_string).collect();
+            writeln!(out, "listener.trusted_proxies = {}", trusted.join(" ")).unwrap();
+        }
+    }
     writeln!(out, "admin = {admin}").unwrap();
     for (name, source) in sources {
         assert_eq!(name, &source.name);
@@ -242,6 +250,26 @@ fn the_default_language_is_russian() {
     assert_eq!(fixture.load(&without).unwrap().language, Language::Ru);
 }
 
+/// Plain HTTP from a proxy must not be readable, or forgeable, on the way.
+#[test]
+fn behind_proxies_only_inner_addresses_are_bound() {
+    let fixture = Fixture::new();
+    let plain = FULL.replace("certificate = \"one.pem\"\nkey = \"two.pem\"", "trusted_proxies = [\"127.0.0.1\"]");
+    assert_ne!(plain, FULL);
+    let check = |address: &str, expected| {
+        let loaded = fixture.load(&plain.replace("127.0.0.1:8443", address));
+        assert_eq!(loaded.is_ok(), expected, "{address}");
+    };
+    for inner in ["127.0.0.1:80", "127.9.0.1:80", "10.1.2.3:80", "172.31.0.1:0", "192.168.0.1:80", "[::1]:80"] {
+        check(inner, true);
+    }
+    check("[fd00::1]:80", true);
+    check("[::ffff:10.0.0.1]:80", true);
+    for outer in ["0.0.0.0:80", "[::]:80", "203.0.113.9:80", "172.32.0.1:80", "[2001:db8::1]:80", "[fe80::1]:80"] {
+        check(outer, false);
+    }
+}
+
 /// Each bad file has all of its problems told at once, in the words of the `.txt` beside it.
 #[test]
 fn bad_files_are_explained() {
@@ -257,7 +285,7 @@ fn bad_files_are_explained() {
             assert_eq!(text, fs::read_to_string(path.with_extension("txt")).unwrap_or_default(), "{name}");
         }
     }
-    assert_eq!(count, 5);
+    assert_eq!(count, 6);
     let problems = load(Path::new("absent.toml"), &|_| None).unwrap_err();
     assert_eq!(problems.to_string(), "absent.toml: cannot be read: No such file or directory (os error 2)");
 }

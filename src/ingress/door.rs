@@ -1,11 +1,11 @@
 //! The handler of deliveries.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::body::{Body as _, Incoming};
+use hyper::body::Incoming;
 use hyper::header::CONTENT_ENCODING;
 use hyper::{HeaderMap, Method, Request, Response};
 use subtle::ConstantTimeEq as _;
@@ -17,7 +17,7 @@ use crate::config::{Config, Source};
 use crate::domain::Monotonic;
 use crate::ingress::reply::Reply;
 use crate::intake::Intake;
-use crate::listener::{BodyError, Service, read_whole};
+use crate::listener::{BodyError, BodyRoom, Service, discard};
 use crate::source::{RawDelivery, Refused, read, verify};
 use crate::store::{Accepted, Error, Receipt, Store};
 use crate::telemetry::{AcceptedAs, Metrics, SOURCE_UNKNOWN, new_trace_id};
@@ -37,6 +37,7 @@ pub struct Door {
     config: Arc<Config>,
     clock: SharedClock,
     metrics: Arc<Metrics>,
+    bodies: BodyRoom,
     inbox: watch::Receiver<Option<Inbox>>,
 }
 
@@ -48,17 +49,17 @@ impl Door {
         metrics: Arc<Metrics>,
         inbox: watch::Receiver<Option<Inbox>>,
     ) -> Self {
-        Self { config, clock, metrics, inbox }
+        Self { config, clock, metrics, bodies: BodyRoom::default(), inbox }
     }
 
-    async fn answer(&self, request: Request<Incoming>) -> Reply {
+    async fn answer(&self, request: Request<Incoming>, peer: IpAddr) -> Reply {
         let Some(source) = self.source_of(request.uri().path()) else {
             self.metrics.delivery_answered(SOURCE_UNKNOWN, Reply::NotFound.status().as_u16());
             return Reply::NotFound;
         };
         let reply = match *request.method() {
             Method::GET | Method::HEAD => Reply::Probe,
-            Method::POST => self.deliver(source, request).await,
+            Method::POST => self.deliver(source, request, peer).await,
             _ => Reply::MethodNotAllowed,
         };
         self.metrics.delivery_answered(&source.name, reply.status().as_u16());
@@ -79,17 +80,17 @@ impl Door {
         is_right.then_some(source)
     }
 
-    async fn deliver(&self, source: &Source, request: Request<Incoming>) -> Reply {
+    async fn deliver(&self, source: &Source, request: Request<Incoming>, peer: IpAddr) -> Reply {
         let deadline = self.clock.monotonic().plus(source.answer_within);
         let delivery = match self.receive(source, request, deadline).await {
             Ok(delivery) => delivery,
             Err(reply) => {
-                tracing::info!(source = source.name, status = reply.status().as_u16(), "delivery refused");
+                tracing::info!(source = source.name, %peer, status = reply.status().as_u16(), "delivery refused");
                 return reply;
             }
         };
         let Ok(trace) = new_trace_id() else { return Reply::Unavailable("the system gives no random numbers") };
-        let span = tracing::info_span!("delivery", source = source.name, trace = %trace);
+        let span = tracing::info_span!("delivery", source = source.name, trace = %trace, %peer);
         async {
             tokio::select! {
                 reply = self.accept(source, delivery, trace) => reply,
@@ -112,16 +113,15 @@ impl Door {
         deadline: Monotonic,
     ) -> Result<RawDelivery, Reply> {
         let (head, body) = request.into_parts();
+        let within = deadline.since(self.clock.monotonic());
         let encoding = head.headers.get(CONTENT_ENCODING);
         if encoding.is_some_and(|value| !value.as_bytes().eq_ignore_ascii_case(b"identity")) {
+            discard(body).await;
             return Err(Reply::Encoded);
         }
-        if body.size_hint().lower() > u64::try_from(source.body_bytes_max).unwrap_or(u64::MAX) {
-            return Err(Reply::TooLarge(source.body_bytes_max));
-        }
-        let within = deadline.since(self.clock.monotonic());
-        let body = read_whole(body, source.body_bytes_max, within).await.map_err(|error| match error {
+        let body = self.bodies.read_whole(body, source.body_bytes_max, within).await.map_err(|error| match error {
             BodyError::TooLarge { bytes_max } => Reply::TooLarge(bytes_max),
+            BodyError::NoRoom => Reply::Unavailable("too many bodies are held"),
             BodyError::TooSlow => Reply::TooSlow,
             BodyError::Broken => Reply::BrokenBody,
         })?;
@@ -185,8 +185,8 @@ impl Door {
 }
 
 impl Service for Door {
-    async fn call(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Full<Bytes>> {
-        self.answer(request).await.into_response()
+    async fn call(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+        self.answer(request, peer.ip()).await.into_response()
     }
 }
 

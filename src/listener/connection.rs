@@ -19,10 +19,13 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use hyper::Request;
+use bytes::Bytes;
+use http_body_util::Full;
 use hyper::body::Incoming;
+use hyper::header::{HeaderValue, RETRY_AFTER};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
+use hyper::{Request, Response, StatusCode};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt as _, ReadBuf};
 use tokio::net::TcpStream;
@@ -31,11 +34,15 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tracing::debug;
 
+use crate::listener::callers::{Callers, Place};
 use crate::listener::limits::{BUFFER_BYTES_MAX, HEADER_BYTES_MAX, HEADERS_MAX, Limits};
 use crate::listener::serve::Service;
 
 /// The last word to a client whose header took too long.
 const REQUEST_TIMEOUT: &[u8] = b"HTTP/1.1 408 Request Timeout\r\ncontent-length: 0\r\nconnection: close\r\n\r\n";
+
+/// A place is free once one of the open requests is answered, at the latest by its source's deadline.
+const RETRY_AFTER_SECS: u64 = 5;
 
 /// How long the last word and the end of TLS may take; a peer that does not read loses them.
 const FAREWELL_WITHIN: Duration = Duration::from_secs(1);
@@ -67,6 +74,8 @@ impl Phase {
 /// What a connection needs besides its stream.
 pub(super) struct Connection<S> {
     pub(super) peer: SocketAddr,
+    pub(super) place: Place,
+    pub(super) callers: Callers,
     pub(super) limits: Limits,
     pub(super) service: S,
     pub(super) stopping: watch::Receiver<bool>,
@@ -96,13 +105,16 @@ impl<S: Service> Connection<S> {
     }
 
     async fn serve(self, stream: impl AsyncRead + AsyncWrite + Unpin) {
-        let Self { peer, limits, service, mut stopping } = self;
+        let Self { peer, place: _place, callers, limits, service, mut stopping } = self;
         let phase = Arc::new(watch::Sender::new(Phase::Fresh));
         let answer = |request: Request<Incoming>| {
-            let (service, phase) = (service.clone(), Arc::clone(&phase));
+            let (callers, service, phase) = (callers.clone(), service.clone(), Arc::clone(&phase));
             async move {
                 phase.send_replace(Phase::Answering);
-                let answer = service.call(request, peer).await;
+                let answer = match callers.request(peer, request.headers()) {
+                    Some((client, _place)) => service.call(request, client).await,
+                    None => too_many_requests(),
+                };
                 phase.send_replace(Phase::Idle);
                 Ok::<_, Infallible>(answer)
             }
@@ -152,6 +164,14 @@ async fn overdue(phase: &watch::Sender<Phase>, limits: &Limits) -> Phase {
 async fn stopped(stopping: &mut watch::Receiver<bool>) {
     let told = stopping.wait_for(|stopping| *stopping).await;
     drop(told);
+}
+
+/// The answer to a proxy's client that has too many requests open.
+fn too_many_requests() -> Response<Full<Bytes>> {
+    let mut answer = Response::new(Full::default());
+    *answer.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    answer.headers_mut().insert(RETRY_AFTER, HeaderValue::from(RETRY_AFTER_SECS));
+    answer
 }
 
 async fn farewell(mut stream: impl AsyncWrite + Unpin, last: Phase) {

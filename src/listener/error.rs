@@ -4,8 +4,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use rustls::pki_types::pem;
-
 /// Why the door cannot open; each is found before anything is served.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -18,6 +16,17 @@ pub enum Error {
         #[source]
         source: io::Error,
     },
+    /// Usually `ListenDatagram=` or a unix path in `tambour.socket`.
+    #[error("failed to take the socket that systemd passes")]
+    Inherited(#[source] io::Error),
+    /// Usually `ListenStream=` with a port alone, which means `[::]`.
+    #[error("the socket that systemd passes is of {passed}, not of {address} as configured")]
+    OtherAddress {
+        /// The configured address.
+        address: SocketAddr,
+        /// The address of the socket.
+        passed: SocketAddr,
+    },
     /// Usually a wrong path, or a file that the service's user may not read.
     #[error("failed to read the certificate chain from `{}`", path.display())]
     Certificate {
@@ -25,7 +34,7 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         #[source]
-        source: pem::Error,
+        source: PemError,
     },
     /// Usually a wrong path, or a file that the service's user may not read.
     #[error("failed to read the private key from `{}`", path.display())]
@@ -34,7 +43,7 @@ pub enum Error {
         path: PathBuf,
         /// What is wrong with it.
         #[source]
-        source: pem::Error,
+        source: PemError,
     },
     /// Usually only one of the two files was renewed, or the chain is not leaf first.
     #[error("the private key `{}` does not belong to the first certificate of `{}`", key.display(), certificate.display())]
@@ -69,6 +78,8 @@ impl Error {
                 io::ErrorKind::AddrNotAvailable => Some("no interface has this address; list them with: ip address"),
                 _ => None,
             },
+            Self::Inherited(_) => Some("write ListenStream= with an IP address and a port into tambour.socket"),
+            Self::OtherAddress { .. } => Some("write the same into ListenStream= and into `address` in [listener]"),
             Self::Certificate { source, .. } => pem_hint(source, "name a PEM file with the chain, leaf first"),
             Self::Key { source, .. } => pem_hint(source, "name a PEM file with the unencrypted private key"),
             Self::Mismatch { .. } => {
@@ -79,9 +90,23 @@ impl Error {
     }
 }
 
-fn pem_hint(source: &pem::Error, content: &'static str) -> Option<&'static str> {
+/// What is wrong with a PEM file; never what stands in it, for that may be a key.
+#[derive(Debug, thiserror::Error)]
+pub enum PemError {
+    /// Usually a wrong path, or missing rights.
+    #[error("{0}")]
+    Read(io::Error),
+    /// Usually the other file of the pair, or an empty one.
+    #[error("the file has no such section")]
+    Absent,
+    /// Usually a file that is being written, or a copy on one line.
+    #[error("the file is not whole PEM")]
+    Damaged,
+}
+
+fn pem_hint(source: &PemError, content: &'static str) -> Option<&'static str> {
     match source {
-        pem::Error::Io(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+        PemError::Read(error) if error.kind() == io::ErrorKind::PermissionDenied => {
             Some("the user that runs tambour must be able to read the file")
         }
         _ => Some(content),

@@ -9,6 +9,26 @@ use std::time::Duration;
 /// fewer, accepting pauses until one is free.
 pub const CONNECTIONS_MAX: usize = 4096;
 
+/// Connections that one IPv4 address, or one IPv6 /64, may have open; a further one is closed unread.
+///
+/// Senders keep a few; a site has one /64 (RFC 6177). From trusted proxies come
+/// everybody's connections, so there it counts the requests of one client
+/// address, and a further one is answered 429.
+pub const CONNECTIONS_PER_ADDRESS_MAX: usize = 64;
+
+/// Bytes of bodies that are held at the same time; a body that finds no room is refused.
+///
+/// Eight of the largest default bodies, or a thousand common ones. Buffers grow
+/// by doubling, so memory stays below twice this.
+pub const BODY_BYTES_IN_FLIGHT_MAX: usize = 64 * 1024 * 1024;
+
+/// So many bytes of a refused body are read and thrown away, so that an honest
+/// sender of a body that is too long sees why; past it the connection is reset.
+pub const DISCARD_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// So long they are read: a moment for a sender that is sending, and all that one gets who sends nothing.
+pub const DISCARD_WITHIN: Duration = Duration::from_millis(500);
+
 /// From accept to the end of the TLS handshake; then the connection is closed.
 ///
 /// Two round trips: seconds even on a mobile line.
@@ -53,6 +73,8 @@ pub const HEADERS_MAX: usize = 100;
 pub struct Limits {
     /// See [`CONNECTIONS_MAX`].
     pub connections_max: usize,
+    /// See [`CONNECTIONS_PER_ADDRESS_MAX`].
+    pub connections_per_address_max: usize,
     /// See [`HANDSHAKE_WITHIN`].
     pub handshake_within: Duration,
     /// See [`FIRST_REQUEST_WITHIN`].
@@ -69,6 +91,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             connections_max: CONNECTIONS_MAX,
+            connections_per_address_max: CONNECTIONS_PER_ADDRESS_MAX,
             handshake_within: HANDSHAKE_WITHIN,
             first_request_within: FIRST_REQUEST_WITHIN,
             header_within: HEADER_WITHIN,

@@ -13,17 +13,20 @@ use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::{JoinError, JoinSet};
 use tokio_rustls::TlsAcceptor;
-use tracing::{error, warn};
+use tracing::{debug, error, warn};
 
-use crate::listener::Limits;
+use crate::config::Network;
+use crate::listener::callers::Callers;
 use crate::listener::connection::Connection;
 use crate::listener::tcp::accept;
+use crate::listener::{Certificate, Limits};
+use crate::telemetry::Metrics;
 
 /// Answers requests; plugged in by the composition root.
 pub trait Service: Clone + Send + Sync + 'static {
-    /// Answers one request of `peer`.
+    /// Answers one request of `peer`, which behind a trusted proxy is the proxy's client.
     ///
-    /// The body is unread: [`read_whole`](crate::listener::read_whole) bounds it.
+    /// The body is unread: a [`BodyRoom`](crate::listener::BodyRoom) bounds it.
     /// No deadline of the listener runs meanwhile, so the service keeps its own.
     /// Dropped when the client goes away.
     fn call(&self, request: Request<Incoming>, peer: SocketAddr) -> impl Future<Output = Response<Full<Bytes>>> + Send;
@@ -32,18 +35,24 @@ pub trait Service: Clone + Send + Sync + 'static {
 /// Serves one bound port.
 pub struct Server {
     tls: Option<TlsAcceptor>,
+    callers: Callers,
     limits: Limits,
 }
 
 impl Server {
-    /// HTTP over TLS, with what [`load`](crate::listener::load) read.
-    pub fn tls(config: Arc<rustls::ServerConfig>, limits: Limits) -> Self {
-        Self { tls: Some(config.into()), limits }
+    /// HTTP over TLS.
+    pub fn tls(certificate: &Certificate, limits: Limits, metrics: Arc<Metrics>) -> Self {
+        Self { tls: Some(certificate.server_config().into()), ..Self::plain(limits, metrics) }
     }
 
-    /// HTTP without TLS: for loopback, and behind a proxy on the same machine.
-    pub fn plain(limits: Limits) -> Self {
-        Self { tls: None, limits }
+    /// HTTP without TLS: for loopback.
+    pub fn plain(limits: Limits, metrics: Arc<Metrics>) -> Self {
+        Self::behind(Vec::new(), limits, metrics)
+    }
+
+    /// HTTP without TLS, whose word on a client's address is taken from these proxies.
+    pub fn behind(proxies: Vec<Network>, limits: Limits, metrics: Arc<Metrics>) -> Self {
+        Self { tls: None, callers: Callers::new(proxies, limits.connections_per_address_max, metrics), limits }
     }
 
     /// Serves until `stop` is ready, then lets open requests end.
@@ -59,8 +68,14 @@ impl Server {
                 () = &mut stop => break,
                 Some(ended) = connections.join_next() => report(ended),
                 (stream, peer) = accept(&listener), if connections.len() < self.limits.connections_max => {
+                    let Some(place) = self.callers.connection(peer.ip()) else {
+                        debug!("connection over the cap of its address closed");
+                        continue;
+                    };
                     let connection = Connection {
                         peer,
+                        place,
+                        callers: self.callers.clone(),
                         limits: self.limits,
                         service: service.clone(),
                         stopping: stopping.subscribe(),

@@ -3,8 +3,14 @@
 //! Nobody sleeps: a deadline is short where it is the subject and an hour
 //! everywhere else, and a test waits for the end of the stream.
 
+mod caps;
+mod certificates;
+mod inherited;
+mod proxies;
+
 use std::convert::Infallible;
 use std::net::SocketAddr;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,13 +23,15 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName};
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::net::TcpStream;
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
-use crate::listener::{BodyError, Limits, Server, Service, bind, load, read_whole};
+use crate::clock::ManualClock;
+use crate::domain::Timestamp;
+use crate::listener::{BodyError, BodyRoom, Certificate, Limits, Server, Service, bind};
 
 const SHORT: Duration = Duration::from_millis(50);
 const LONG: Duration = Duration::from_secs(3600);
@@ -33,7 +41,8 @@ const BODY_BYTES_MAX: usize = 16;
 
 /// No deadline passes during a test.
 const PATIENT: Limits = Limits {
-    connections_max: 8,
+    connections_max: 256,
+    connections_per_address_max: 256,
     handshake_within: LONG,
     first_request_within: LONG,
     header_within: LONG,
@@ -42,40 +51,83 @@ const PATIENT: Limits = Limits {
 };
 
 /// A self-signed certificate for `localhost` and its key, as PEM files.
-pub(super) struct Pair {
+pub(super) struct TestPair {
     pub(super) certificate: PathBuf,
     pub(super) key: PathBuf,
     _folder: tempfile::TempDir,
 }
 
-impl Pair {
+impl TestPair {
     pub(super) fn generate() -> Self {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+        Self::ending_in(2100)
+    }
+
+    /// Ends with the first moment of the year.
+    pub(super) fn ending_in(year: i32) -> Self {
+        let mut params = rcgen::CertificateParams::new(["localhost".to_owned()]).unwrap();
+        params.not_after = rcgen::date_time_ymd(year, 1, 1);
+        let key = rcgen::KeyPair::generate().unwrap();
         let folder = tempfile::tempdir().unwrap();
-        let (certificate, key) = (folder.path().join("chain.pem"), folder.path().join("key.pem"));
-        std::fs::write(&certificate, made.cert.pem()).unwrap();
-        std::fs::write(&key, made.signing_key.serialize_pem()).unwrap();
-        Self { certificate, key, _folder: folder }
+        let pair =
+            Self { certificate: folder.path().join("chain.pem"), key: folder.path().join("key.pem"), _folder: folder };
+        std::fs::write(&pair.certificate, params.self_signed(&key).unwrap().pem()).unwrap();
+        std::fs::write(&pair.key, key.serialize_pem()).unwrap();
+        pair
+    }
+
+    /// Puts the other pair in the place of this one, each file whole at once, as renewal programs do.
+    pub(super) fn replace_with(&self, other: &Self) {
+        for (ours, theirs) in [(&self.certificate, &other.certificate), (&self.key, &other.key)] {
+            let fresh = ours.with_extension("new");
+            std::fs::copy(theirs, &fresh).unwrap();
+            std::fs::rename(&fresh, ours).unwrap();
+        }
+    }
+
+    /// The certificate as it is on disk now.
+    fn root(&self) -> CertificateDer<'static> {
+        CertificateDer::from_pem_file(&self.certificate).unwrap()
     }
 }
 
-/// Answers with the body it got; holds `/held` until told.
+/// Answers with the body it got, or at `/who` with the caller's address; holds `/held` until told.
 #[derive(Clone)]
 struct Echo {
+    room: BodyRoom,
     body_within: Duration,
+    calls: watch::Sender<usize>,
     began: Arc<Notify>,
     go_on: Arc<Notify>,
 }
 
+impl Echo {
+    fn new(room: BodyRoom, body_within: Duration) -> Self {
+        Self { room, body_within, calls: watch::Sender::new(0), began: Arc::default(), go_on: Arc::default() }
+    }
+
+    /// Returns once the service has been called so often.
+    async fn called(&self, times: usize) {
+        let mut calls = self.calls.subscribe();
+        timeout(HUNG, calls.wait_for(|calls| *calls >= times)).await.expect("all are called").unwrap();
+    }
+}
+
 impl Service for Echo {
-    async fn call(&self, request: Request<Incoming>, _peer: SocketAddr) -> Response<Full<Bytes>> {
-        if request.uri().path() == "/held" {
-            self.began.notify_one();
-            self.go_on.notified().await;
+    async fn call(&self, request: Request<Incoming>, peer: SocketAddr) -> Response<Full<Bytes>> {
+        self.calls.send_modify(|calls| *calls += 1);
+        match request.uri().path() {
+            "/who" => return Response::new(Full::from(peer.to_string())),
+            "/held" => {
+                self.began.notify_one();
+                self.go_on.notified().await;
+            }
+            _ => {}
         }
-        let (status, body) = match read_whole(request.into_body(), BODY_BYTES_MAX, self.body_within).await {
+        let body = self.room.read_whole(request.into_body(), BODY_BYTES_MAX, self.body_within).await;
+        let (status, body) = match body {
             Ok(body) => (StatusCode::OK, body),
             Err(BodyError::TooLarge { .. }) => (StatusCode::PAYLOAD_TOO_LARGE, Bytes::new()),
+            Err(BodyError::NoRoom) => (StatusCode::SERVICE_UNAVAILABLE, Bytes::new()),
             Err(BodyError::TooSlow) => (StatusCode::REQUEST_TIMEOUT, Bytes::new()),
             Err(BodyError::Broken) => (StatusCode::BAD_REQUEST, Bytes::new()),
         };
@@ -86,12 +138,65 @@ impl Service for Echo {
 }
 
 /// A running server; dropping it aborts it.
-struct Door {
+struct Running {
     address: SocketAddr,
     echo: Echo,
     stop: oneshot::Sender<Infallible>,
     running: JoinSet<()>,
-    pair: Pair,
+}
+
+impl Running {
+    async fn start(server: Server, echo: Echo) -> Self {
+        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let mut running = JoinSet::new();
+        running.spawn(server.run(listener, echo.clone(), async move {
+            assert!(stopped.await.is_err());
+        }));
+        Self { address, echo, stop, running }
+    }
+
+    async fn plain(limits: Limits, room: BodyRoom) -> Self {
+        Self::start(Server::plain(limits, Arc::default()), Echo::new(room, LONG)).await
+    }
+
+    async fn tcp(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    /// Sends one request over a connection of its own and reads the answer to its end.
+    async fn ask(&self, request: &str) -> String {
+        last_words(self.tcp().await, &request.replacen("\r\n", "\r\nconnection: close\r\n", 1)).await
+    }
+
+    /// Asks until the answer has this status: what it waits for is under way.
+    async fn ask_until(&self, status: &str, request: &str) -> String {
+        let asked = async {
+            loop {
+                let answer = self.ask(request).await;
+                if status_of(&answer) == status {
+                    return answer;
+                }
+            }
+        };
+        timeout(HUNG, asked).await.expect("the answer comes")
+    }
+}
+
+/// A running server with TLS.
+struct Door {
+    running: Running,
+    pair: TestPair,
+    certificate: Certificate,
+}
+
+impl Deref for Door {
+    type Target = Running;
+
+    fn deref(&self) -> &Running {
+        &self.running
+    }
 }
 
 impl Door {
@@ -100,21 +205,12 @@ impl Door {
     }
 
     async fn open_with(limits: Limits, body_within: Duration) -> Self {
-        let pair = Pair::generate();
-        let config = load(&pair.certificate, &pair.key).unwrap();
-        let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
-        let address = listener.local_addr().unwrap();
-        let echo = Echo { body_within, began: Arc::default(), go_on: Arc::default() };
-        let (stop, stopped) = oneshot::channel();
-        let mut running = JoinSet::new();
-        running.spawn(Server::tls(config, limits).run(listener, echo.clone(), async move {
-            assert!(stopped.await.is_err());
-        }));
-        Self { address, echo, stop, running, pair }
-    }
-
-    async fn tcp(&self) -> TcpStream {
-        TcpStream::connect(self.address).await.unwrap()
+        let pair = TestPair::generate();
+        let clock = ManualClock::starting_at(Timestamp::from_secs(0));
+        let certificate = Certificate::load(&pair.certificate, &pair.key, clock).unwrap();
+        let server = Server::tls(&certificate, limits, Arc::default());
+        let running = Running::start(server, Echo::new(BodyRoom::default(), body_within)).await;
+        Self { running, pair, certificate }
     }
 
     async fn tls(&self) -> TlsStream<TcpStream> {
@@ -122,8 +218,16 @@ impl Door {
     }
 
     async fn tls_offering(&self, protocols: &[&[u8]]) -> std::io::Result<TlsStream<TcpStream>> {
+        self.tls_trusting(self.pair.root(), protocols).await
+    }
+
+    async fn tls_trusting(
+        &self,
+        root: CertificateDer<'static>,
+        protocols: &[&[u8]],
+    ) -> std::io::Result<TlsStream<TcpStream>> {
         let mut roots = rustls::RootCertStore::empty();
-        roots.add(CertificateDer::from_pem_file(&self.pair.certificate).unwrap()).unwrap();
+        roots.add(root).unwrap();
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let mut config = rustls::ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
@@ -232,7 +336,7 @@ async fn no_deadline_of_the_listener_runs_while_the_service_works() {
 }
 
 #[tokio::test]
-async fn an_announced_body_that_is_too_large_is_refused_unread() {
+async fn an_announced_body_that_is_too_large_is_refused() {
     let door = Door::open(PATIENT).await;
     let mut stream = door.tls().await;
     stream.write_all(b"POST / HTTP/1.1\r\nhost: localhost\r\ncontent-length: 17\r\n\r\n").await.unwrap();
@@ -289,15 +393,15 @@ async fn a_stop_lets_an_open_request_end_and_closes_the_others() {
     held.write_all(b"GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     door.echo.began.notified().await;
 
-    drop(door.stop);
+    drop(door.running.stop);
     assert_eq!(last_words(silent, "").await, "");
     assert_eq!(last_words(fresh, "").await, "");
     assert_eq!(last_words(idle, "").await, "");
-    assert!(TcpStream::connect(door.address).await.is_err(), "the port is closed");
+    assert!(TcpStream::connect(door.running.address).await.is_err(), "the port is closed");
 
-    door.echo.go_on.notify_one();
+    door.running.echo.go_on.notify_one();
     assert_eq!(status_of(&last_words(held, "").await), "200");
-    door.running.join_next().await.unwrap().unwrap();
+    door.running.running.join_next().await.unwrap().unwrap();
 }
 
 #[tokio::test]
@@ -306,19 +410,13 @@ async fn a_stop_cuts_what_does_not_end() {
     let mut held = door.tls().await;
     held.write_all(b"GET /held HTTP/1.1\r\nhost: localhost\r\n\r\n").await.unwrap();
     door.echo.began.notified().await;
-    drop(door.stop);
-    door.running.join_next().await.unwrap().unwrap();
+    drop(door.running.stop);
+    door.running.running.join_next().await.unwrap().unwrap();
     assert_eq!(last_words(held, "").await, "");
 }
 
 #[tokio::test]
 async fn a_plain_server_answers_without_tls() {
-    let listener = bind(SocketAddr::from(([127, 0, 0, 1], 0))).await.unwrap();
-    let address = listener.local_addr().unwrap();
-    let echo = Echo { body_within: LONG, began: Arc::default(), go_on: Arc::default() };
-    let mut running = JoinSet::new();
-    running.spawn(Server::plain(PATIENT).run(listener, echo, std::future::pending()));
-    let mut stream = TcpStream::connect(address).await.unwrap();
-    stream.write_all(GET.as_bytes()).await.unwrap();
-    assert_eq!(status_of(&answer_header(&mut stream).await), "200");
+    let door = Running::plain(PATIENT, BodyRoom::default()).await;
+    assert_eq!(status_of(&door.ask(GET).await), "200");
 }

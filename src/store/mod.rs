@@ -245,6 +245,14 @@ impl Store {
         self.inner.writer.submit(Lane::Background, operator::RoutesLive { names }).await
     }
 
+    /// Goes the whole way to the disk and changes nothing: says whether the writer answers.
+    ///
+    /// # Errors
+    /// [`Error::Stopped`].
+    pub async fn probe(&self) -> Result<(), Error> {
+        self.inner.writer.submit(Lane::Worker, lease::Extend(Vec::new())).await
+    }
+
     /// Writes what waits and the mark of an orderly stop, then takes nothing more.
     pub async fn close(&self) {
         if self.inner.writer.submit(Lane::Background, operator::CleanStop).await.is_err() {

@@ -16,6 +16,8 @@ use crate::domain::{Ending, Refusal, State};
 pub mod names {
     /// Answers to deliveries, by source and HTTP status.
     pub const DELIVERIES: &str = "tambour_deliveries";
+    /// Connections, and requests through proxies, over the cap of their address.
+    pub const CALLERS_REFUSED: &str = "tambour_callers_refused";
     /// Verified deliveries, by source and what they became.
     pub const ACCEPTED: &str = "tambour_accepted";
     /// Verified deliveries, by source and the label of the secret that fitted.
@@ -80,6 +82,7 @@ type Labels<const N: usize> = [(&'static str, String); N];
 pub struct Metrics {
     registry: Registry,
     deliveries: Family<Labels<2>, Counter>,
+    callers_refused: Counter,
     accepted: Family<Labels<2>, Counter>,
     secret_verified: Family<Labels<2>, Counter>,
     tasks: Family<Labels<1>, Gauge>,
@@ -99,6 +102,7 @@ impl Default for Metrics {
         let mut metrics = Self {
             registry: Registry::default(),
             deliveries: Family::default(),
+            callers_refused: Counter::default(),
             accepted: Family::default(),
             secret_verified: Family::default(),
             tasks: Family::default(),
@@ -120,6 +124,11 @@ impl Metrics {
         registry.register(names::DELIVERIES, "Answers to deliveries, by HTTP status", self.deliveries.clone());
         registry.register(names::ACCEPTED, "Verified deliveries, by what they became", self.accepted.clone());
         registry.register(
+            names::CALLERS_REFUSED,
+            "Connections, and requests through proxies, over the cap of their address",
+            self.callers_refused.clone(),
+        );
+        registry.register(
             names::SECRET_VERIFIED,
             "Verified deliveries, by the label of the secret that fitted",
             self.secret_verified.clone(),
@@ -140,6 +149,11 @@ impl Metrics {
     /// Counts an answer; `source` is a configured name or [`SOURCE_UNKNOWN`].
     pub fn delivery_answered(&self, source: &str, status: u16) {
         self.deliveries.get_or_create(&[("source", source.to_owned()), ("answer", status.to_string())]).inc();
+    }
+
+    /// Counts a connection or request that was refused because its address has too many.
+    pub fn caller_refused(&self) {
+        self.callers_refused.inc();
     }
 
     /// Counts a verified delivery after its commit.
@@ -216,6 +230,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.delivery_answered("shop", 200);
         metrics.delivery_answered(SOURCE_UNKNOWN, 404);
+        metrics.caller_refused();
         metrics.delivery_accepted("shop", AcceptedAs::New);
         metrics.secret_verified("shop", "2026");
         metrics.tasks_in(State::Dead, 3);
@@ -247,6 +262,7 @@ mod tests {
     const GOLDEN: &str = r#"# EOF
 # TYPE tambour_accepted counter
 # TYPE tambour_batch_commands histogram
+# TYPE tambour_callers_refused counter
 # TYPE tambour_calls counter
 # TYPE tambour_commit_seconds histogram
 # TYPE tambour_deliveries counter
@@ -258,6 +274,7 @@ mod tests {
 tambour_accepted_total{source="shop",outcome="new"} 1
 tambour_batch_commands_count 1
 tambour_batch_commands_sum 5.0
+tambour_callers_refused_total 1
 tambour_calls_total{target="amocrm",operation="create_lead",class="ok"} 1
 tambour_calls_total{target="amocrm",operation="create_lead",class="unknown"} 1
 tambour_commit_seconds_count 1

@@ -11,6 +11,7 @@ mod templates;
 mod tests;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use serde::Serialize;
 
@@ -18,8 +19,9 @@ use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::link::Link;
 use crate::cli::{Setting, environment, print};
-use crate::config::{self, Config, Problems};
-use crate::listener;
+use crate::clock::SharedClock;
+use crate::config::{self, Config, Front, Problems};
+use crate::listener::Certificate;
 
 /// Check the configuration, the certificate and every template
 #[derive(Clone, Copy, Debug, clap::Args)]
@@ -71,7 +73,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     let findings = match config::load(&setting.config_path, &environment) {
         Err(problems) => of_problems(&problems),
         Ok(config) => {
-            let mut findings = of_files(&config);
+            let mut findings = of_files(&config, &setting.clock);
             findings.extend(of_templates(&config, setting).await);
             if args.live || args.fix {
                 findings.extend(live::look(&config, setting, args).await?);
@@ -96,19 +98,32 @@ fn of_problems(problems: &Problems) -> Vec<Finding> {
     problems.as_slice().iter().map(|problem| Finding::bad("configuration", problem.to_string())).collect()
 }
 
-fn of_files(config: &Config) -> Vec<Finding> {
+fn of_files(config: &Config, clock: &SharedClock) -> Vec<Finding> {
     let Config { sources, targets, tasks, routes, .. } = config;
     let counts =
         [("sources", sources.len()), ("targets", targets.len()), ("tasks", tasks.len()), ("routes", routes.len())];
     let counts = counts.map(|(name, count)| format!("{name}: {count}")).join(", ");
-    let certificate = match listener::load(&config.listener.certificate, &config.listener.key) {
-        Ok(_) => Finding::good("certificate", config.listener.certificate.display().to_string()),
+    let front = match &config.listener.front {
+        Front::Tls { certificate, key } => of_certificate(certificate, key, clock),
+        Front::Proxies { trusted } => {
+            let trusted = trusted.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            Finding::good("certificate", format!("none: plain HTTP behind {trusted}"))
+        }
+    };
+    vec![Finding::good("configuration", counts), front]
+}
+
+fn of_certificate(certificate: &Path, key: &Path, clock: &SharedClock) -> Finding {
+    match Certificate::load(certificate, key, clock.clone()) {
+        Ok(loaded) => {
+            let until = loaded.state().borrow().not_after;
+            Finding::good("certificate", format!("{} until {until}", certificate.display()))
+        }
         Err(error) => {
             let hint = error.hint().map(|hint| format!("; {hint}")).unwrap_or_default();
             Finding::bad("certificate", format!("{error}{hint}"))
         }
-    };
-    vec![Finding::good("configuration", counts), certificate]
+    }
 }
 
 /// Without stored orders, for whatever reason, the built-in sample stands in.

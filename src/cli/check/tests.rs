@@ -119,7 +119,7 @@ async fn templates_are_tried_on_the_built_in_samples() {
     let fixture = Fixture::new();
     let look = || async {
         let config = fixture.setting.load().unwrap();
-        let mut findings = of_files(&config);
+        let mut findings = of_files(&config, &fixture.setting.clock);
         findings.extend(of_templates(&config, &fixture.setting).await);
         findings
     };

@@ -1,14 +1,14 @@
 //! The file as a whole, and its small tables.
 
 use std::collections::BTreeSet;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::check::{route, source, target, task};
 use crate::config::raw::{File, Named, Reported, Section, Value};
-use crate::config::{Config, Language, Listener, Problem, Problems, defaults};
+use crate::config::{Config, Front, Language, Listener, Problem, Problems, defaults};
 use crate::domain::Pauses;
 
 /// More would only wait for the same file and the same targets.
@@ -78,13 +78,39 @@ fn pauses(value: &Value<'_>) -> Result<Pauses, Reported> {
     Pauses::new(&pauses).ok_or_else(|| value.refuse("is an empty list"))
 }
 
+/// `trusted_proxies` decides which other keys there are.
 fn listener(value: &Value<'_>) -> Result<Listener, Reported> {
     let mut section = value.section()?;
-    let address = section.required("address", |value| value.address());
-    let certificate = section.required("certificate", Value::existing_file);
-    let key = section.required("key", Value::existing_file);
+    let trusted = section.optional("trusted_proxies", |value| value.each_of_some(Value::network));
+    let is_plain = !matches!(trusted, Ok(None));
+    let address = section.required("address", |value| match value.address()? {
+        address if is_plain && !is_inside(address.ip()) => {
+            Err(value.refuse("must be a loopback or private address, since behind `trusted_proxies` HTTP is plain"))
+        }
+        address => Ok(address),
+    });
+    let front = if is_plain {
+        let unused = |value: &Value<'_>| Err::<(), _>(value.refuse("has no use: `trusted_proxies` end TLS"));
+        let (certificate, key) = (section.optional("certificate", unused), section.optional("key", unused));
+        trusted.and_then(|trusted| {
+            certificate.and(key)?;
+            Ok(Front::Proxies { trusted: trusted.unwrap_or_default() })
+        })
+    } else {
+        let certificate = section.required("certificate", Value::existing_file);
+        let key = section.required("key", Value::existing_file);
+        certificate.and_then(|certificate| Ok(Front::Tls { certificate, key: key? }))
+    };
     section.finish()?;
-    Ok(Listener { address: address?, certificate: certificate?, key: key? })
+    Ok(Listener { address: address?, front: front? })
+}
+
+/// Whether only this machine or its own network reaches the address (RFC 1918, RFC 4193).
+fn is_inside(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local(),
+    }
 }
 
 fn admin(value: &Value<'_>) -> Result<SocketAddr, Reported> {

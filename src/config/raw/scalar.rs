@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use toml::de::{DeInteger, DeValue};
 
+use crate::config::Network;
 use crate::config::raw::{Reported, Value, base_url, did_you_mean, listed, quantity};
 use crate::domain::Timestamp;
 use crate::text::Template;
@@ -104,6 +105,11 @@ impl Value<'_> {
     pub(in crate::config) fn address(&self) -> Result<SocketAddr, Reported> {
         let address = self.text()?.parse();
         address.map_err(|_| self.refuse("must be an IP address and a port, such as \"0.0.0.0:443\""))
+    }
+
+    /// An address or a network.
+    pub(in crate::config) fn network(&self) -> Result<Network, Reported> {
+        Network::parse(self.text()?).map_err(|why| self.refuse(why))
     }
 
     /// Scheme and host of an API.

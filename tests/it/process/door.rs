@@ -70,6 +70,12 @@ async fn refusals_store_nothing_and_say_what_to_do() {
     zipped.headers.push(("content-encoding".to_owned(), "gzip".to_owned()));
     assert_eq!(served.post(&zipped).await.status, 415);
 
+    // Too long in one piece, and announced as too long: the sender sees why either way.
+    let big = world.hook(Bytes::from(vec![b'a'; 9 * 1024 * 1024]));
+    assert_eq!(served.post(&big).await.status, 413);
+    let big = Delivery { body: Bytes::from(vec![b' '; 300 * 1024]), ..good.clone() };
+    assert_eq!(served.post(&big).await.status, 413);
+
     let events = world.run(&["events", "--json"]).await.json();
     assert_eq!(events["items"].as_array().map(Vec::len), Some(0), "{events}");
 
