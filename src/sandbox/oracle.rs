@@ -7,7 +7,7 @@ use crate::sandbox::door::Sandbox;
 use crate::sandbox::operation::Operation;
 use crate::sandbox::world::{Contact, EMAIL_FIELD, Lead, PHONE_FIELD, Task, World};
 
-/// How much there is; deleted leads do not count.
+/// How much there is; what was deleted does not count.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Contacts.
@@ -79,7 +79,7 @@ impl Sandbox {
         let state = self.state();
         let world = &state.world;
         Counts {
-            contacts: world.contacts.len(),
+            contacts: world.contacts().count(),
             leads: world.leads.values().filter(|kept| !kept.now().is_deleted).count(),
             notes: world.notes.len(),
             tasks: world.tasks.len(),
@@ -105,17 +105,16 @@ impl Sandbox {
         self.state().world.leads_of(id).collect()
     }
 
-    /// A contact.
+    /// A contact, absent when it was deleted.
     pub fn contact(&self, id: u64) -> Option<ContactSnapshot> {
         let state = self.state();
         state.world.contact(id).map(|contact| contact_snapshot(&state.world, id, contact))
     }
 
-    /// All contacts, by id.
+    /// All contacts that were not deleted, by id.
     pub fn contacts(&self) -> Vec<ContactSnapshot> {
         let state = self.state();
-        let contacts = state.world.contacts.iter().map(|(&id, kept)| contact_snapshot(&state.world, id, kept.now()));
-        contacts.collect()
+        state.world.contacts().map(|(id, contact)| contact_snapshot(&state.world, id, contact)).collect()
     }
 
     /// The contacts with a phone, however it is written: the last ten digits decide.
@@ -123,7 +122,7 @@ impl Sandbox {
         let wanted = last_digits(phone);
         let is_same = |contact: &Contact| World::texts(contact, PHONE_FIELD).any(|other| last_digits(other) == wanted);
         let state = self.state();
-        state.world.contacts.iter().filter(|(_, kept)| is_same(kept.now())).map(|(&id, _)| id).collect()
+        state.world.contacts().filter(|(_, contact)| is_same(contact)).map(|(id, _)| id).collect()
     }
 
     /// The texts of a lead's notes, oldest first.

@@ -126,6 +126,18 @@ impl Sandbox {
         self.state().world.add_contact(contact, now)
     }
 
+    /// A manager deletes a contact, or merges it into another: both look the same from outside.
+    ///
+    /// # Errors
+    /// `NoContact`.
+    pub fn delete_contact(&self, id: u64) -> Result<(), Error> {
+        let now = self.moment();
+        let mut state = self.state();
+        let contact = state.world.contact(id).ok_or(Error::NoContact(id))?.clone();
+        state.world.change_contact(id, Contact { is_deleted: true, ..contact }, now);
+        Ok(())
+    }
+
     /// The `leads[update]` that the account sends after any change of a lead, a client's own included.
     ///
     /// # Errors

@@ -86,6 +86,7 @@ pub(super) struct Contact {
     pub(super) last_name: String,
     pub(super) responsible_user_id: u64,
     pub(super) stamps: Stamps,
+    pub(super) is_deleted: bool,
     pub(super) fields: FieldValues,
 }
 
@@ -196,8 +197,14 @@ impl World {
         self.leads.get(&id).map(Kept::now).filter(|lead| !lead.is_deleted)
     }
 
+    /// A contact that was not deleted.
     pub(super) fn contact(&self, id: u64) -> Option<&Contact> {
-        self.contacts.get(&id).map(Kept::now)
+        self.contacts.get(&id).map(Kept::now).filter(|contact| !contact.is_deleted)
+    }
+
+    /// All contacts that were not deleted.
+    pub(super) fn contacts(&self) -> impl Iterator<Item = (u64, &Contact)> {
+        self.contacts.iter().map(|(&id, kept)| (id, kept.now())).filter(|(_, contact)| !contact.is_deleted)
     }
 
     /// The leads, not deleted, that link to a contact.

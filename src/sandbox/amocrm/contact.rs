@@ -15,7 +15,7 @@ pub(super) fn list(desk: &mut Desk<'_>, _: u64) -> Result<Reply, Problem> {
     let asked = Asked::of(desk.request, &["id"])?;
     let listed = desk.world.contacts.iter().filter(|(_, kept)| kept.is_listed(desk.now.at, desk.lags.search));
     let hits = listed.map(|(&id, kept)| (id, kept.now())).filter(|(id, contact)| {
-        let is_found = asked.text("query").is_none_or(|query| is_hit(contact, query));
+        let is_found = !contact.is_deleted && asked.text("query").is_none_or(|query| is_hit(contact, query));
         is_found && asked.lets_through("id", &id.to_string())
     });
     let hits = hits.map(|(id, contact)| (id, contact.stamps, contact)).collect();
@@ -41,6 +41,9 @@ pub(super) fn get(desk: &mut Desk<'_>, id: u64) -> Result<Reply, Problem> {
     let asked = Asked::of(desk.request, &[])?;
     let kept = desk.world.contacts.get(&id).ok_or(Problem::NotFound)?;
     let contact = kept.read(desk.now.at, desk.lags.read);
+    if contact.is_deleted {
+        return Ok(Reply::empty(204));
+    }
     Ok(answer::hal(&contact_json(desk, id, contact, asked.with("leads"))))
 }
 
