@@ -7,13 +7,16 @@ use serde_json::{Value, json};
 
 use crate::client::{Amocrm, Lead, NewCrmTask};
 use crate::config::{Config, Language, NoticeTask, TargetKind};
-use crate::domain::{KeyBuilder, Mode, OnReturn, ReasonCode, Refusal, TaskId, TaskSeed};
+use crate::domain::{KeyBuilder, Mode, OnReturn, ReasonCode, Refusal, TaskId, TaskSeed, Timestamp};
 use crate::effect::{Creatable, Searchable, Stop, text_marker};
 use crate::store::{IntentDurable, LeasedTask, ObjectRef, TaskView, Version};
 use crate::worker::attempt::Attempt;
 use crate::worker::object;
 
 const KIND: &str = "notice";
+
+/// How far the CRM's clock may lag behind ours.
+const CLOCKS_DIFFER_SECS_MAX: i64 = 3600;
 
 /// The occasion of a dead task; its replays are occasions of their own.
 const DEAD: &str = "dead";
@@ -84,6 +87,7 @@ pub(super) async fn run(attempt: &Attempt<'_>, task: &NoticeTask) -> Result<(), 
             responsible_user_id: responsible,
         },
         marker,
+        since: Timestamp::from_secs(attempt.leased.created_at().as_secs() - CLOCKS_DIFFER_SECS_MAX),
     };
     attempt.steps.create(&subject).await.map(drop)
 }
@@ -163,6 +167,8 @@ struct Subject<'a> {
     object: ObjectRef,
     marker: String,
     new: NewCrmTask,
+    /// Nothing older can be this notice.
+    since: Timestamp,
 }
 
 impl Searchable for Subject<'_> {
@@ -171,7 +177,7 @@ impl Searchable for Subject<'_> {
     }
 
     async fn search(&self) -> Result<Vec<String>, Refusal> {
-        let tasks = self.crm.crm_tasks(self.new.lead_id).await?;
+        let tasks = self.crm.crm_tasks(self.new.lead_id, self.since).await?;
         Ok(tasks.iter().filter(|task| task.text.contains(&self.marker)).map(|task| task.id.to_string()).collect())
     }
 }

@@ -12,7 +12,7 @@ use crate::client::amocrm::wire::{
 use crate::client::amocrm::{Account, Amocrm, Contact, CrmTask, Field, Lead, Note, Pipeline, User};
 use crate::client::classify::{Asked, read_json, unreadable};
 use crate::client::{Answer, Method};
-use crate::domain::{ReasonCode, Refusal};
+use crate::domain::{ReasonCode, Refusal, Timestamp};
 
 /// The most that amoCRM gives at once (50 of custom fields).
 const PAGE_ITEMS_MAX: &str = "250";
@@ -29,6 +29,8 @@ struct Listing<'a> {
     query: &'a [(&'a str, &'a str)],
     /// The name of the items under `_embedded`.
     name: &'a str,
+    /// Of items that come newest first, how far back to go.
+    since: Option<Timestamp>,
 }
 
 impl Amocrm {
@@ -46,7 +48,8 @@ impl Amocrm {
     /// # Errors
     /// As [`Self::account`].
     pub async fn pipelines(&self) -> Result<Vec<Pipeline>, Refusal> {
-        let listing = Listing { asked: Asked::List, path: "/leads/pipelines", query: &[], name: "pipelines" };
+        let listing =
+            Listing { asked: Asked::List, path: "/leads/pipelines", query: &[], name: "pipelines", since: None };
         Ok(self.list(&listing).await?.into_iter().map(WirePipeline::into_pipeline).collect())
     }
 
@@ -55,7 +58,7 @@ impl Amocrm {
     /// # Errors
     /// As [`Self::account`].
     pub async fn users(&self) -> Result<Vec<User>, Refusal> {
-        let listing = Listing { asked: Asked::List, path: "/users", query: &[], name: "users" };
+        let listing = Listing { asked: Asked::List, path: "/users", query: &[], name: "users", since: None };
         Ok(self.list(&listing).await?.into_iter().map(WireNamed::into_user).collect())
     }
 
@@ -64,7 +67,13 @@ impl Amocrm {
     /// # Errors
     /// As [`Self::account`].
     pub async fn lead_fields(&self) -> Result<Vec<Field>, Refusal> {
-        let listing = Listing { asked: Asked::List, path: "/leads/custom_fields", query: &[], name: "custom_fields" };
+        let listing = Listing {
+            asked: Asked::List,
+            path: "/leads/custom_fields",
+            query: &[],
+            name: "custom_fields",
+            since: None,
+        };
         Ok(self.list(&listing).await?.into_iter().map(WireField::into_field).collect())
     }
 
@@ -93,7 +102,7 @@ impl Amocrm {
     pub async fn search_leads(&self, query: &str) -> Result<Vec<Lead>, Refusal> {
         // By id, so that rows that change between two pages do not move over the border.
         let query = [("query", query), ("with", "contacts"), ("order[id]", "asc")];
-        let listing = Listing { asked: Asked::List, path: "/leads", query: &query, name: "leads" };
+        let listing = Listing { asked: Asked::List, path: "/leads", query: &query, name: "leads", since: None };
         Ok(self.list(&listing).await?.into_iter().filter_map(WireLead::into_lead).collect())
     }
 
@@ -103,7 +112,7 @@ impl Amocrm {
     /// As [`Self::search_leads`].
     pub async fn search_contacts(&self, query: &str) -> Result<Vec<Contact>, Refusal> {
         let query = [("query", query), ("with", "leads"), ("order[id]", "asc")];
-        let listing = Listing { asked: Asked::List, path: "/contacts", query: &query, name: "contacts" };
+        let listing = Listing { asked: Asked::List, path: "/contacts", query: &query, name: "contacts", since: None };
         Ok(self.list(&listing).await?.into_iter().filter_map(WireContact::into_contact).collect())
     }
 
@@ -114,22 +123,22 @@ impl Amocrm {
     pub async fn notes(&self, lead_id: u64) -> Result<Vec<Note>, Refusal> {
         let path = format!("/leads/{lead_id}/notes");
         let query = [("filter[note_type][]", "common"), ("order[id]", "desc")];
-        let listing = Listing { asked: Asked::Entity, path: &path, query: &query, name: "notes" };
+        let listing = Listing { asked: Asked::Entity, path: &path, query: &query, name: "notes", since: None };
         Ok(self.list(&listing).await?.into_iter().filter_map(WireNote::into_note).collect())
     }
 
-    /// Reads the CRM tasks of a deal, or all that the account shows, newest first.
+    /// Reads the CRM tasks of a deal, or of the whole account, that were made since then, newest first.
     ///
     /// # Errors
     /// As [`Self::search_leads`].
-    pub async fn crm_tasks(&self, lead_id: Option<u64>) -> Result<Vec<CrmTask>, Refusal> {
+    pub async fn crm_tasks(&self, lead_id: Option<u64>, since: Timestamp) -> Result<Vec<CrmTask>, Refusal> {
         let id = lead_id.map(|id| id.to_string());
         let mut query = Vec::new();
         if let Some(id) = &id {
             query.extend([("filter[entity_type]", "leads"), ("filter[entity_id][]", id)]);
         }
         query.push(("order[id]", "desc"));
-        let listing = Listing { asked: Asked::List, path: "/tasks", query: &query, name: "tasks" };
+        let listing = Listing { asked: Asked::List, path: "/tasks", query: &query, name: "tasks", since: Some(since) };
         Ok(self.list(&listing).await?.into_iter().map(WireTask::into_crm_task).collect())
     }
 
@@ -160,12 +169,14 @@ impl Amocrm {
             }
             let mut page: WirePage = read_json(listing.asked, &answer)?;
             let cannot_read = || unreadable(listing.asked, answer.status);
+            let mut is_past = false;
             for item in page.take_items(listing.name).ok_or_else(cannot_read)? {
+                is_past |= listing.is_before(&item);
                 if seen.insert(id_of(&item).ok_or_else(cannot_read)?) {
                     items.push(read_item(item).ok_or_else(cannot_read)?);
                 }
             }
-            if !page.has_next() {
+            if is_past || !page.has_next() {
                 return Ok(items);
             }
         }
@@ -176,6 +187,12 @@ impl Amocrm {
 }
 
 impl Listing<'_> {
+    /// Whether an item is older than what is looked for.
+    fn is_before(&self, item: &Value) -> bool {
+        let made = item.get("created_at").and_then(Value::as_i64).map(Timestamp::from_secs);
+        self.since.zip(made).is_some_and(|(since, made)| made < since)
+    }
+
     fn page_path(&self, page: u32) -> String {
         let mut query = Serializer::new(String::new());
         query.extend_pairs(self.query).append_pair("limit", PAGE_ITEMS_MAX).append_pair("page", &page.to_string());
@@ -197,7 +214,6 @@ mod tests {
     use crate::client::Failure;
     use crate::client::amocrm::{CustomValue, Status};
     use crate::client::scripted::{Scripted, amocrm, answer, sample};
-    use crate::domain::Timestamp;
 
     const API: &str = "https://tambourtest.amocrm.ru/api/v4";
 
@@ -316,13 +332,24 @@ mod tests {
         assert_eq!(crm.notes(50_000_001).await, Ok(vec![expected]));
         assert_eq!(crm.notes(50_000_001).await, Ok(vec![Note { id: 2, text: "a".to_owned() }]));
         let expected = [(2, "call [tambour:x]"), (1, "")].map(|(id, text)| CrmTask { id, text: text.to_owned() });
-        assert_eq!(crm.crm_tasks(Some(50_000_001)).await, Ok(expected.to_vec()));
+        assert_eq!(crm.crm_tasks(Some(50_000_001), Timestamp::from_secs(0)).await, Ok(expected.to_vec()));
         let lines = transport.lines();
         let query = "filter%5Bnote_type%5D%5B%5D=common&order%5Bid%5D=desc&limit=250&page=1";
         assert_eq!(lines[0], format!("GET {API}/leads/50000001/notes?{query}"));
         let query =
-            "filter%5Bentity_type%5D=leads&filter%5Bentity_id%5D%5B%5D=50000001&order%5Bid%5D=desc&limit=250&page=1";
+            "order%5Bid%5D=desc&filter%5Bentity_type%5D=leads&filter%5Bentity_id%5D%5B%5D=50000001&limit=250&page=1";
         assert_eq!(lines[2], format!("GET {API}/tasks?{query}"));
+    }
+
+    /// An account holds tens of thousands of tasks; those before ours are of no interest.
+    #[tokio::test]
+    async fn tasks_are_read_as_far_back_as_asked() {
+        let tasks = |ids: [i64; 2]| ids.map(|id| json!({"id": id, "text": "", "created_at": id}));
+        let pages = [[9, 8], [7, 6], [5, 4]].map(|ids| page("tasks", &json!(tasks(ids)), true));
+        let (transport, crm) = script(pages);
+        let read = crm.crm_tasks(None, Timestamp::from_secs(7)).await.unwrap();
+        assert_eq!(read.into_iter().map(|task| task.id).collect::<Vec<_>>(), [9, 8, 7, 6]);
+        assert_eq!(transport.lines().len(), 2);
     }
 
     #[tokio::test]
