@@ -10,10 +10,19 @@ use crate::worker::attempt::Attempt;
 use crate::worker::object;
 
 /// Finds or makes the contact; gives its id.
+///
+/// People merge contacts, so one that our file knows is read before a deal is tied to it.
 pub(super) async fn ensure(attempt: &Attempt<'_>, customer: &Customer, responsible: u64) -> Result<Created, Stop> {
+    let object = object(attempt, customer);
+    let known = attempt.context.store.view()?.object(&object)?.external_id().map(object::number).transpose()?;
+    if let Some(id) = known
+        && attempt.crm.contact(id).await?.is_none()
+    {
+        attempt.steps.gone(&object).await?;
+    }
     let subject = Subject {
         crm: attempt.crm,
-        object: object(attempt, customer),
+        object,
         phone: customer.phone.as_ref(),
         email: customer.email.as_ref(),
         new: NewContact {

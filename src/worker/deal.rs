@@ -135,7 +135,7 @@ impl Deal<'_> {
         let known = self.attempt.context.store.view()?.object(&self.object)?.external_id().map(str::to_owned);
         if let Some(id) = known {
             let doubts = self.attempt.steps.doubts(&self.object)?;
-            if let Some(lead) = self.attempt.crm.lead(number(&id)?).await? {
+            if let Some(lead) = self.attempt.crm.lead(object::number(&id)?).await? {
                 return self.update(lead, doubts).await;
             }
             self.attempt.steps.gone(&self.object).await?;
@@ -146,7 +146,7 @@ impl Deal<'_> {
             Look::Absent(absent) => absent,
         };
         let contact = self.contact(subject.new.responsible_user_id).await?;
-        let contact_id = contact.as_ref().map(|contact| number(contact.external_id())).transpose()?;
+        let contact_id = contact.as_ref().map(|contact| object::number(contact.external_id())).transpose()?;
         if self.task.hand_made == HandMade::Link
             && let Some(Created::Found(_)) = contact
             && let Some(lead) = self.made_by_hand(contact_id, self.attempt.context.clock.now()).await?
@@ -155,7 +155,7 @@ impl Deal<'_> {
             return self.update_found(&lead.id.to_string()).await;
         }
         let subject = Subject { deal: self, new: NewLead { contact_id, ..subject.new } };
-        let lead_id = number(&self.attempt.steps.make(&subject, absent).await?)?;
+        let lead_id = object::number(&self.attempt.steps.make(&subject, absent).await?)?;
         Ok(Brought { lead_id, is_newer_already: false })
     }
 
@@ -224,7 +224,7 @@ impl Deal<'_> {
         let Some(customer) = customer_of(&self.order, self.attempt.context.config.language) else { return Ok(None) };
         let object = contact::object(self.attempt, &customer);
         let known = self.attempt.context.store.view()?.object(&object)?;
-        known.external_id().map(number).transpose()
+        known.external_id().map(object::number).transpose()
     }
 
     fn marker_in<'l>(&self, lead: &'l Lead) -> Option<&'l str> {
@@ -234,7 +234,7 @@ impl Deal<'_> {
 
     async fn update_found(&self, id: &str) -> Result<Brought, Stop> {
         let doubts = self.attempt.steps.doubts(&self.object)?;
-        match self.attempt.crm.lead(number(id)?).await? {
+        match self.attempt.crm.lead(object::number(id)?).await? {
             Some(lead) => self.update(lead, doubts).await,
             None => Err(Stop::Retry { after: None, text: format!("deal {id} was found and cannot be read yet") }),
         }
@@ -390,9 +390,4 @@ fn field_ref(field: CustomField) -> FieldRef {
         CustomField::Code(code) => FieldRef::Code(code),
         CustomField::Id(id) => FieldRef::Id(id),
     }
-}
-
-fn number(id: &str) -> Result<u64, Stop> {
-    let text = || format!("the stored id `{id}` is not a number");
-    id.parse().map_err(|_| Stop::Dead { reason: ReasonCode::UNREADABLE, text: text() })
 }

@@ -5,7 +5,8 @@
 //! users' files for good.
 
 use crate::config::{AmocrmTarget, Target};
-use crate::domain::{Key, KeyBuilder, TaskId};
+use crate::domain::{Key, KeyBuilder, ReasonCode, TaskId};
+use crate::effect::Stop;
 use crate::store::ObjectRef;
 use crate::text::{Email, Phone};
 
@@ -43,4 +44,10 @@ pub(super) fn note(access: &AmocrmTarget, task: &str, lead: &str, version: &str)
 /// The CRM task that tells of a task of ours, once an occasion and replay.
 pub(super) fn notice(access: &AmocrmTarget, parent: TaskId, occasion: &str) -> Key {
     key(access, "task").part(&parent.get().to_string()).part(occasion).finish()
+}
+
+/// A stored external id as amoCRM's number.
+pub(super) fn number(id: &str) -> Result<u64, Stop> {
+    let text = || format!("the stored id `{id}` is not a number");
+    id.parse().map_err(|_| Stop::Dead { reason: ReasonCode::UNREADABLE, text: text() })
 }

@@ -337,7 +337,7 @@ mod tests {
         let query = "filter%5Bnote_type%5D%5B%5D=common&order%5Bid%5D=desc&limit=250&page=1";
         assert_eq!(lines[0], format!("GET {API}/leads/50000001/notes?{query}"));
         let query =
-            "order%5Bid%5D=desc&filter%5Bentity_type%5D=leads&filter%5Bentity_id%5D%5B%5D=50000001&limit=250&page=1";
+            "filter%5Bentity_type%5D=leads&filter%5Bentity_id%5D%5B%5D=50000001&order%5Bid%5D=desc&limit=250&page=1";
         assert_eq!(lines[2], format!("GET {API}/tasks?{query}"));
     }
 
