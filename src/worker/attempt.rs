@@ -32,7 +32,8 @@ pub(super) async fn run(context: Context, leased: LeasedTask) {
     let span = tracing::info_span!("task", trace = %seed.trace, task = %leased.id(), kind = %seed.kind);
     async {
         crash_point(&format!("{}/task/leased", leased.seed().kind));
-        let settlement = attempt(&context, &leased).await;
+        let notice = notice::for_dead_attempt(&context.config, &leased);
+        let settlement = Settlement { notice, ..attempt(&context, &leased).await };
         crash_point(&format!("{}/task/settling", leased.seed().kind));
         settle(&context, leased, settlement).await;
     }
@@ -66,7 +67,7 @@ async fn attempt(context: &Context, leased: &LeasedTask) -> Settlement {
         Ok(()) => Settlement::new(Ending::Done, ""),
         Err(stop) => stop.into(),
     };
-    Settlement { follow_ups, notice: notice::for_dead_attempt(&config, leased), ..settlement }
+    Settlement { follow_ups, ..settlement }
 }
 
 async fn work(attempt: &Attempt<'_>, task: &Task, follow_ups: &mut Vec<FollowUp>) -> Result<(), Stop> {

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use crate::domain::{Ending, Monotonic, ReasonCode, Settlement, Timestamp};
+use crate::domain::{Ending, Monotonic, ReasonCode, Settlement, TaskSeed, Timestamp};
 use crate::store::{Error, LEASE, LeaseTicket, LeasedTask};
 use crate::worker::attempt;
 use crate::worker::{Context, notice};
@@ -33,6 +33,8 @@ pub struct Worker {
 struct Running {
     ticket: LeaseTicket,
     target: String,
+    /// Made if the run ends dead without settling by itself.
+    notice: Option<TaskSeed>,
     started: Monotonic,
     abort: AbortHandle,
 }
@@ -102,9 +104,10 @@ impl Worker {
     fn start(&mut self, task: LeasedTask) {
         let ticket = task.ticket();
         let target = task.seed().target.clone();
+        let notice = notice::for_dead_attempt(&self.context.config, &task);
         let started = self.context.clock.monotonic();
         let abort = self.running.spawn(attempt::run(self.context.clone(), task));
-        self.leases.insert(abort.id(), Running { ticket, target, started, abort });
+        self.leases.insert(abort.id(), Running { ticket, target, notice, started, abort });
     }
 
     /// Free slots by target, the least busy first, so that one target's backlog starves no other.
@@ -160,6 +163,7 @@ impl Worker {
         } else {
             Settlement::new(aborted.ending, aborted.text)
         };
+        let settlement = Settlement { notice: running.notice, ..settlement };
         self.context.store.settle_ticket(running.ticket, settlement).await.map(drop)
     }
 
