@@ -1,5 +1,35 @@
-//! One binary for whole-product tests.
-#![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a test may fail by panicking, and prints what helps")]
+//! The whole appliance, from the outside.
 
-// The real binary as a child process.
+#![expect(
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a test that meets the unexpected must fail, and says what helps"
+)]
+
+/// The appliance in one thread, with a clock that the test moves.
+mod rig;
+
+/// Every kind of answer that is no success.
+mod answers;
+/// Odd bytes, from the door to the CRM.
+mod bytes;
+/// The process dies on every line that matters.
+mod crash;
+/// Search lags behind creates, and answers are lost.
+mod lag;
+/// A deal on its stage gets one note.
+mod notes;
+/// What people do in the CRM, and what is theirs.
+mod people;
+/// The same delivery, event, id or person again.
+mod repeats;
+/// Every recorded delivery through the door.
+mod samples;
+/// Orders read fresh from the shop.
+mod shop_api;
+/// The states of one order in any order.
+mod versions;
+
+/// The real binary as a child process.
 mod process;
