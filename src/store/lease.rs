@@ -11,8 +11,8 @@ use crate::store::batch::Batch;
 use crate::store::error::Broken;
 use crate::store::queue::{Origin, attempts, standing};
 use crate::store::record::{KeyRecord, LeaseRecord, StateRecord, TaskRecord};
+use crate::store::row::TaskView;
 use crate::store::schema;
-use crate::store::view::TaskView;
 use crate::store::writer::Command;
 
 /// Long enough for one task's calls; running tasks extend it.

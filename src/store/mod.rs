@@ -22,6 +22,7 @@ mod open;
 mod operator;
 mod queue;
 mod record;
+mod row;
 mod schema;
 mod settle;
 #[cfg(test)]
@@ -46,8 +47,9 @@ pub use open::{FILE_NAME, Opened};
 pub use operator::{Granted, Wish};
 pub use queue::Meeting;
 pub use record::Malformed;
+pub use row::{AuditView, EventView, HoldView, IntentView, ItemView, ObjectsView, TaskView};
 pub use settle::Settled;
-pub use view::{AuditView, EventView, HoldView, IntentView, ItemView, ObjectsView, TaskView, View};
+pub use view::View;
 pub use writer::Pulse;
 
 use crate::clock::SharedClock;

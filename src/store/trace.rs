@@ -5,8 +5,9 @@ use redb::ReadableTable as _;
 use crate::domain::{EventId, IntentId, TaskId, Timestamp, TraceId};
 use crate::store::error::Broken;
 use crate::store::record::{EventRecord, IntentRecord, Record as _};
+use crate::store::row::{IntentView, intent_view};
 use crate::store::schema;
-use crate::store::view::{IntentView, View, intent_view};
+use crate::store::view::View;
 
 /// How many of the newest events are looked through for a trace id: about a second of reading.
 ///
