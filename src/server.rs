@@ -20,7 +20,7 @@ use tokio::task::{JoinError, JoinSet};
 use crate::admin::{self, Admin};
 use crate::client::{Amocrm, SharedTransport, Shop};
 use crate::clock::SharedClock;
-use crate::config::{Config, Front, SourceKind};
+use crate::config::{Config, Front, Source, SourceKind};
 use crate::ingress::{Door, Inbox};
 use crate::intake::{Intake, route_names};
 use crate::listener::{self, Certificate, CertificateState, Limits, Server};
@@ -155,7 +155,8 @@ impl Appliance {
 
     async fn open(&self) -> Result<Store, Error> {
         let (folder, clock, pauses) = (self.config.data.clone(), self.clock.clone(), self.config.pauses.clone());
-        let store = tokio::task::spawn_blocking(move || Store::open(&folder, clock, pauses)).await??;
+        let metrics = self.metrics.clone();
+        let store = tokio::task::spawn_blocking(move || Store::open(&folder, clock, pauses, metrics)).await??;
         let opened = store.opened();
         tracing::info!(
             process = opened.process,
@@ -170,8 +171,8 @@ impl Appliance {
         Context {
             store: store.clone(),
             clock: self.clock.clone(),
-            accounts: accounts(&self.config, transport, &self.clock),
-            shops: shops(&self.config, transport, &self.clock),
+            accounts: accounts(&self.config, transport, &self.clock, &self.metrics),
+            shops: shops(&self.config, transport, &self.clock, &self.metrics),
             config: self.config.clone(),
             metrics: self.metrics.clone(),
         }
@@ -184,24 +185,37 @@ impl Appliance {
             clock: context.clock.clone(),
             config: context.config.clone(),
             accounts: context.accounts.clone(),
+            metrics: context.metrics.clone(),
             certificate: self.certificate_state.clone(),
         }
     }
 }
 
 /// The accounts that the configuration names as targets.
-pub fn accounts(config: &Config, transport: &SharedTransport, clock: &SharedClock) -> BTreeMap<String, Amocrm> {
-    let targets = config.targets.values();
-    targets.map(|target| (target.name.clone(), Amocrm::new(target, transport.clone(), clock.clone()))).collect()
+pub fn accounts(
+    config: &Config,
+    transport: &SharedTransport,
+    clock: &SharedClock,
+    metrics: &Arc<Metrics>,
+) -> BTreeMap<String, Amocrm> {
+    let account = |target| Amocrm::new(target, transport.clone(), clock.clone(), metrics.clone());
+    config.targets.values().map(|target| (target.name.clone(), account(target))).collect()
 }
 
 /// The shops whose API the configuration names.
-pub fn shops(config: &Config, transport: &SharedTransport, clock: &SharedClock) -> BTreeMap<String, Shop> {
-    let sources = config.sources.values().filter_map(|source| match &source.kind {
-        SourceKind::Shopify { api: Some(api), .. } => Some((source.name.clone(), api)),
+pub fn shops(
+    config: &Config,
+    transport: &SharedTransport,
+    clock: &SharedClock,
+    metrics: &Arc<Metrics>,
+) -> BTreeMap<String, Shop> {
+    let shop = |source: &Source| match &source.kind {
+        SourceKind::Shopify { api: Some(api), .. } => {
+            Some(Shop::new(&source.name, api, transport.clone(), clock.clone(), metrics.clone()))
+        }
         SourceKind::Shopify { .. } | SourceKind::Amocrm { .. } => None,
-    });
-    sources.map(|(name, api)| (name, Shop::new(api, transport.clone(), clock.clone()))).collect()
+    };
+    config.sources.values().filter_map(|source| Some((source.name.clone(), shop(source)?))).collect()
 }
 
 fn local(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {

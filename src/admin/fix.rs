@@ -166,8 +166,8 @@ fn own_fields(language: Language, deal: &DealTask) -> [WantedField; 3] {
 pub(super) async fn make_fields(context: &Context, target: &str, fields: &[WantedField]) -> Result<Vec<String>, Error> {
     let configured = context.config.targets.get(target).zip(context.accounts.get(target));
     let (target, crm) = configured.ok_or_else(|| Error::Unknown(format!("there is no target `{target}`")))?;
-    let (store, clock) = (context.store.clone(), context.clock.clone());
-    let steps = Steps::new(store, clock, Holder::Person, "fix", target.doubt_wait());
+    let (store, clock, metrics) = (context.store.clone(), context.clock.clone(), context.metrics.clone());
+    let steps = Steps::new(store, clock, metrics, Holder::Person, "fix", target.doubt_wait());
     let mut ids = Vec::new();
     for field in fields {
         let object = object(context, target, &field.code)?;

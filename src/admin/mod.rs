@@ -57,6 +57,8 @@ pub struct Context {
     pub config: Arc<Config>,
     /// The accounts that can be changed, by target.
     pub accounts: BTreeMap<String, Amocrm>,
+    /// Counters.
+    pub metrics: Arc<Metrics>,
     /// How the served certificate stands; absent behind proxies and while nobody serves.
     pub certificate: Option<watch::Receiver<CertificateState>>,
 }

@@ -146,11 +146,18 @@ impl Fixture {
     async fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let clock = ManualClock::starting_at(START);
-        drop(Store::open(folder.path(), clock.clone(), Pauses::default()).unwrap());
+        drop(Store::open(folder.path(), clock.clone(), Pauses::default(), Arc::default()).unwrap());
         let store = Store::open_offline(folder.path(), clock.clone(), Pauses::default()).unwrap();
         let config = Arc::new(config());
         store.routes_live(route_names(&config)).await.unwrap();
-        let context = Context { store, clock: clock.clone(), config, accounts: BTreeMap::new(), certificate: None };
+        let context = Context {
+            store,
+            clock: clock.clone(),
+            config,
+            accounts: BTreeMap::new(),
+            metrics: Arc::default(),
+            certificate: None,
+        };
         Self { folder, clock, context }
     }
 

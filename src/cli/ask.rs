@@ -58,7 +58,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     let config = setting.load()?;
     let target = target_of(&config, args.target.as_deref())?;
     let transport = Arc::new(HttpTransport::new()?);
-    let mut accounts = accounts(&config, &(transport as _), &setting.clock);
+    let mut accounts = accounts(&config, &(transport as _), &setting.clock, &Arc::default());
     let crm = accounts.remove(&target).ok_or_else(|| no_target(&config, &target))?;
     let (table, answer) = match args.what {
         What::Pipelines => pipelines(&crm).await?,

@@ -77,7 +77,14 @@ impl Link {
         let (config, clock) = (self.config.clone(), self.clock.clone());
         let store = Store::open_offline(&config.data, clock.clone(), config.pauses.clone())?;
         print::say("(no tambour runs: its data file answers)");
-        Ok(Context { store, clock, config, accounts: self.accounts.clone(), certificate: None })
+        Ok(Context {
+            store,
+            clock,
+            config,
+            accounts: self.accounts.clone(),
+            metrics: Arc::default(),
+            certificate: None,
+        })
     }
 
     /// Closes what was opened.

@@ -30,6 +30,17 @@ pub(super) enum Asked {
     Change,
 }
 
+impl Asked {
+    /// The word in metrics.
+    pub(super) const fn as_str(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Entity => "entity",
+            Self::Change => "change",
+        }
+    }
+}
+
 /// Passes a 2xx; the body is still to be read.
 pub(super) fn answer_class(asked: Asked, answer: &Answer, now: Timestamp) -> Result<(), Refusal> {
     let status = answer.status;

@@ -1,5 +1,6 @@
 //! One account outside: where it is, and how a call to it is paced, made and judged.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -11,6 +12,7 @@ use crate::client::{Answer, Call, Method, SharedTransport};
 use crate::clock::SharedClock;
 use crate::config::Secret;
 use crate::domain::Refusal;
+use crate::telemetry::Metrics;
 
 const TOO_MANY_CALLS: u16 = 429;
 
@@ -26,6 +28,9 @@ pub(super) struct Peer {
     pub(super) limits: Limits,
     pub(super) transport: SharedTransport,
     pub(super) clock: SharedClock,
+    /// The configured name, for metrics.
+    pub(super) name: String,
+    pub(super) metrics: Arc<Metrics>,
 }
 
 impl Peer {
@@ -41,6 +46,12 @@ impl Peer {
         path: &str,
         body: Option<&Value>,
     ) -> Result<Answer, Refusal> {
+        let outcome = self.attempt(asked, method, path, body).await;
+        self.metrics.called(&self.name, asked.as_str(), outcome.as_ref().err());
+        outcome
+    }
+
+    async fn attempt(&self, asked: Asked, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Refusal> {
         let begun = self.clock.monotonic();
         let permit = self.limits.enter().await;
         let mut call = self.call_for(method, path, body);
@@ -79,8 +90,6 @@ impl Peer {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use futures_util::FutureExt as _;
 
     use super::*;
@@ -97,6 +106,8 @@ mod tests {
             limits: Limits::new(1, 1, clock.clone()),
             transport: transport.clone(),
             clock: clock.clone(),
+            name: "crm".to_owned(),
+            metrics: Arc::default(),
         }
     }
 

@@ -68,7 +68,8 @@ pub(super) fn amocrm(transport: &Arc<Scripted>) -> Amocrm {
         search_lag: Duration::from_mins(1),
         doubt_tail: Duration::from_secs(10),
     };
-    Amocrm::new(&target, transport.clone(), ManualClock::starting_at(Timestamp::from_secs(1_796_036_400)))
+    let clock = ManualClock::starting_at(Timestamp::from_secs(1_796_036_400));
+    Amocrm::new(&target, transport.clone(), clock, Arc::default())
 }
 
 /// An answer without headers.

@@ -18,6 +18,7 @@ use crate::client::{Answer, Method, SharedTransport};
 use crate::clock::SharedClock;
 use crate::config::ShopApi;
 use crate::domain::{ReasonCode, Refusal};
+use crate::telemetry::Metrics;
 
 /// An order costs about 25 points of the standard plan's 100 a second (Shopify
 /// documentation, "rate limits", read 2026-11).
@@ -34,7 +35,15 @@ pub struct Shop {
 
 impl Shop {
     /// Prepares calls to the shop; makes none.
-    pub fn new(api: &ShopApi, transport: SharedTransport, clock: SharedClock) -> Self {
+    ///
+    /// `source` is the configured name, for metrics.
+    pub fn new(
+        source: &str,
+        api: &ShopApi,
+        transport: SharedTransport,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+    ) -> Self {
         let peer = Peer {
             url: format!("{}/admin/api/{}", api.url, api.version),
             credential: ("x-shopify-access-token", api.token.clone()),
@@ -42,6 +51,8 @@ impl Shop {
             limits: Limits::new(IN_FLIGHT_MAX, CALLS_PER_SECOND, Arc::clone(&clock)),
             transport,
             clock,
+            name: source.to_owned(),
+            metrics,
         };
         Self { peer: Arc::new(peer) }
     }
@@ -145,7 +156,8 @@ mod tests {
             token: Secret::new("t0ken".to_owned()),
             timeout: Duration::from_secs(10),
         };
-        Shop::new(&api, transport.clone(), ManualClock::starting_at(Timestamp::from_secs(1_796_036_400)))
+        let clock = ManualClock::starting_at(Timestamp::from_secs(1_796_036_400));
+        Shop::new("shop", &api, transport.clone(), clock, Arc::default())
     }
 
     #[tokio::test]

@@ -23,6 +23,7 @@ mod marker;
 mod stop;
 
 use std::future::Future;
+use std::sync::Arc;
 use std::time::Duration;
 
 pub use crash::crash_point;
@@ -32,6 +33,7 @@ pub use stop::Stop;
 use crate::clock::SharedClock;
 use crate::domain::{IntentId, ReasonCode, Refusal};
 use crate::store::{Holder, IntentDurable, IntentSpec, ObjectRef, Opening, Outcome, Shape, Store, Version};
+use crate::telemetry::Metrics;
 use doubt::remaining;
 
 /// How long others wait for an intent whose holder lives.
@@ -124,6 +126,7 @@ pub struct Doubts(Vec<IntentId>);
 pub struct Steps {
     store: Store,
     clock: SharedClock,
+    metrics: Arc<Metrics>,
     holder: Holder,
     /// Names the task kind in crash points.
     kind: String,
@@ -132,8 +135,15 @@ pub struct Steps {
 
 impl Steps {
     /// For one holder; `kind` is the task's kind and `doubt_wait` the target's.
-    pub fn new(store: Store, clock: SharedClock, holder: Holder, kind: &str, doubt_wait: Duration) -> Self {
-        Self { store, clock, holder, kind: kind.to_owned(), doubt_wait }
+    pub fn new(
+        store: Store,
+        clock: SharedClock,
+        metrics: Arc<Metrics>,
+        holder: Holder,
+        kind: &str,
+        doubt_wait: Duration,
+    ) -> Self {
+        Self { store, clock, metrics, holder, kind: kind.to_owned(), doubt_wait }
     }
 
     /// Makes the object unless it exists, in our file or outside.
@@ -205,7 +215,7 @@ impl Steps {
         self.crash_point(object, "intent");
         let sent = subject.send(&proof).await;
         self.crash_point(object, "sent");
-        let external_id = self.outcome(&proof, sent, |id| id.clone()).await?;
+        let external_id = self.outcome(object, &proof, sent, |id| id.clone()).await?;
         self.crash_point(object, "outcome");
         Ok(external_id)
     }
@@ -267,7 +277,7 @@ impl Steps {
         self.crash_point(object, "set-intent");
         let sent = subject.send(&proof).await;
         self.crash_point(object, "set-sent");
-        self.outcome(&proof, sent, |()| subject.external_id()).await?;
+        self.outcome(object, &proof, sent, |()| subject.external_id()).await?;
         self.crash_point(object, "set-outcome");
         Ok(())
     }
@@ -313,6 +323,7 @@ impl Steps {
     /// Writes what a change came to; gives the external id or how the attempt ends.
     async fn outcome<T>(
         &self,
+        object: &ObjectRef,
         proof: &IntentDurable,
         sent: Result<T, Refusal>,
         external_id: impl Fn(&T) -> String,
@@ -322,6 +333,7 @@ impl Steps {
             Err(Refusal::Unknown { text }) => Outcome::Unknown { text: text.clone() },
             Err(refusal) => Outcome::Refused { text: refusal.text().to_owned() },
         };
+        self.metrics.effect_ended(&object.target, outcome.as_str());
         self.store.record_outcome(proof.id(), outcome).await?;
         match sent {
             Ok(answer) => Ok(external_id(&answer)),

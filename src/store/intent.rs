@@ -249,6 +249,18 @@ pub enum Outcome {
     Closed,
 }
 
+impl Outcome {
+    /// The word in metrics.
+    pub const fn as_str(&self) -> &'static str {
+        match self {
+            Self::Applied { .. } => "applied",
+            Self::Refused { .. } => "refused",
+            Self::Unknown { .. } => "unknown",
+            Self::Closed => "closed",
+        }
+    }
+}
+
 pub(super) struct RecordOutcome {
     pub(super) intent: IntentId,
     pub(super) outcome: Outcome,

@@ -54,6 +54,7 @@ pub use writer::Pulse;
 
 use crate::clock::SharedClock;
 use crate::domain::{IntentId, Pauses, Settlement, TaskId, Timestamp};
+use crate::telemetry::Metrics;
 use intent::Opened as OpenedIntent;
 use writer::{Lane, Writer};
 
@@ -67,6 +68,9 @@ struct Inner {
     writer: Writer,
     database: Arc<Database>,
     opened: Opened,
+    /// Whether an orderly close makes the file clean: an offline command after an
+    /// unclean stop changes nothing about that.
+    closes_clean: bool,
 }
 
 impl Store {
@@ -74,12 +78,12 @@ impl Store {
     ///
     /// # Errors
     /// [`OpenError`] says which process holds the file, or what is wrong with it.
-    pub fn open(folder: &Path, clock: SharedClock, pauses: Pauses) -> Result<Self, OpenError> {
+    pub fn open(folder: &Path, clock: SharedClock, pauses: Pauses, metrics: Arc<Metrics>) -> Result<Self, OpenError> {
         let (database, path) = open::open_in(folder, true)?;
-        let (engine, opened) = open::prepare(database, clock, pauses).map_err(|e| e.at(&path))?;
+        let (engine, opened) = open::prepare(database, clock, pauses, metrics).map_err(|e| e.at(&path))?;
         let database = Arc::clone(&engine.database);
         let writer = Writer::threaded(engine).map_err(|source| OpenError::Folder { path, source })?;
-        Ok(Self::new(writer, database, opened))
+        Ok(Self::new(writer, database, opened, true))
     }
 
     /// Opens an existing file for a command of the CLI while no `serve` runs.
@@ -88,9 +92,9 @@ impl Store {
     /// As [`Store::open`], and [`OpenError::Absent`].
     pub fn open_offline(folder: &Path, clock: SharedClock, pauses: Pauses) -> Result<Self, OpenError> {
         let (database, path) = open::open_in(folder, false)?;
-        let (engine, opened) = open::prepare(database, clock, pauses).map_err(|e| e.at(&path))?;
+        let (engine, opened) = open::prepare(database, clock, pauses, Arc::default()).map_err(|e| e.at(&path))?;
         let database = Arc::clone(&engine.database);
-        Ok(Self::new(Writer::inline(engine), database, opened))
+        Ok(Self::new(Writer::inline(engine), database, opened, opened.clean))
     }
 
     /// Works on any storage, each batch on its caller's thread: for simulations.
@@ -102,13 +106,13 @@ impl Store {
         let database = Database::builder()
             .create_with_backend(backend)
             .map_err(|error| OpenError::Broken { path: path.to_owned(), source: error.into() })?;
-        let (engine, opened) = open::prepare(database, clock, pauses).map_err(|e| e.at(path))?;
+        let (engine, opened) = open::prepare(database, clock, pauses, Arc::default()).map_err(|e| e.at(path))?;
         let database = Arc::clone(&engine.database);
-        Ok(Self::new(Writer::inline(engine), database, opened))
+        Ok(Self::new(Writer::inline(engine), database, opened, true))
     }
 
-    fn new(writer: Writer, database: Arc<Database>, opened: Opened) -> Self {
-        Self { inner: Arc::new(Inner { writer, database, opened }) }
+    fn new(writer: Writer, database: Arc<Database>, opened: Opened, closes_clean: bool) -> Self {
+        Self { inner: Arc::new(Inner { writer, database, opened, closes_clean }) }
     }
 
     /// What the opening found.
@@ -257,7 +261,8 @@ impl Store {
 
     /// Writes what waits and the mark of an orderly stop, then takes nothing more.
     pub async fn close(&self) {
-        if self.inner.writer.submit(Lane::Background, operator::CleanStop).await.is_err() {
+        let marks = self.inner.closes_clean;
+        if marks && self.inner.writer.submit(Lane::Background, operator::CleanStop).await.is_err() {
             tracing::warn!("the mark of an orderly stop was not written");
         }
         self.inner.writer.close();

@@ -15,6 +15,7 @@ use crate::store::error::{Broken, OpenError};
 use crate::store::record::Malformed;
 use crate::store::schema;
 use crate::store::writer::Engine;
+use crate::telemetry::Metrics;
 
 /// The data file's name in its folder.
 pub const FILE_NAME: &str = "tambour.redb";
@@ -88,8 +89,14 @@ fn in_use_or_broken(error: DatabaseError, path: &Path, folder: &Path) -> OpenErr
 }
 
 /// Checks the format, numbers this process, and fills the dedup index.
-pub(super) fn prepare(database: Database, clock: SharedClock, pauses: Pauses) -> Result<(Engine, Opened), Failure> {
-    let mut engine = Engine { database: Arc::new(database), clock, dedup: DedupIndex::default(), pauses, process: 0 };
+pub(super) fn prepare(
+    database: Database,
+    clock: SharedClock,
+    pauses: Pauses,
+    metrics: Arc<Metrics>,
+) -> Result<(Engine, Opened), Failure> {
+    let dedup = DedupIndex::default();
+    let mut engine = Engine { database: Arc::new(database), clock, dedup, pauses, metrics, process: 0 };
     let mut txn = engine.database.begin_write().map_err(Broken::from)?;
     txn.set_quick_repair(true);
     check_format(&txn)?;

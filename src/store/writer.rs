@@ -21,6 +21,7 @@ use crate::domain::Pauses;
 use crate::store::batch::{Batch, Tables};
 use crate::store::dedup::DedupIndex;
 use crate::store::error::{Broken, Error};
+use crate::telemetry::Metrics;
 
 /// A change of the file. Applying it must not fail for reasons of its own: what
 /// says no says it in the reply.
@@ -98,12 +99,15 @@ pub(super) struct Engine {
     pub(super) clock: SharedClock,
     pub(super) dedup: DedupIndex,
     pub(super) pauses: Pauses,
+    pub(super) metrics: Arc<Metrics>,
     pub(super) process: u64,
 }
 
 impl Engine {
     /// One transaction, one durable commit; the replies are given only after it.
     fn run(&mut self, steps: Vec<Step>) -> Result<(), Broken> {
+        let begun = self.clock.monotonic();
+        let commands = u32::try_from(steps.len()).unwrap_or(u32::MAX);
         let mut txn = self.database.begin_write()?;
         // Opens in milliseconds after a kill (measured for files below 1 GB).
         txn.set_quick_repair(true);
@@ -123,6 +127,7 @@ impl Engine {
         }
         txn.commit()?;
         self.dedup.commit();
+        self.metrics.committed(commands, self.clock.monotonic().since(begun));
         for reply in replies {
             reply();
         }

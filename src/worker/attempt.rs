@@ -56,6 +56,7 @@ async fn attempt(context: &Context, leased: &LeasedTask) -> Settlement {
     let steps = Steps::new(
         context.store.clone(),
         context.clock.clone(),
+        context.metrics.clone(),
         Holder::Task(leased.ticket()),
         &seed.kind,
         target.doubt_wait(),

@@ -26,7 +26,7 @@ pub(super) async fn look_through(
     setting: &Setting,
     args: Args,
 ) -> Result<Vec<Finding>, Error> {
-    let accounts = accounts(config, transport, &setting.clock);
+    let accounts = accounts(config, transport, &setting.clock, &Arc::default());
     let mut findings = Vec::new();
     for target in config.targets.values() {
         let Some(crm) = accounts.get(&target.name) else { continue };

@@ -95,7 +95,10 @@ async fn missing_fields_are_made_once() {
     assert!(bad(&found)[0].starts_with("deals need a field with the code TAMBOUR_ID"), "{found:?}");
     assert_eq!(look(YES).await.unwrap_err().exit(), Exit::DataFile);
 
-    drop(Store::open(&fixture.data().join("data"), fixture.setting.clock.clone(), Pauses::default()).unwrap());
+    drop(
+        Store::open(&fixture.data().join("data"), fixture.setting.clock.clone(), Pauses::default(), Arc::default())
+            .unwrap(),
+    );
     assert_eq!(bad(&look(YES).await.unwrap()), Vec::<&str>::new());
     let found = look(YES).await.unwrap();
     assert!(found.iter().any(|finding| finding.text == "the fields that deals need exist"), "{found:?}");

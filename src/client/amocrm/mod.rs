@@ -22,6 +22,7 @@ use crate::client::peer::Peer;
 use crate::clock::SharedClock;
 use crate::config::{Secret, Target, TargetKind};
 use crate::domain::Timestamp;
+use crate::telemetry::Metrics;
 
 pub use new::{ContactLink, FieldRef, LeadPatch, NewContact, NewCrmTask, NewField, NewLead, NewNote, Stage};
 
@@ -35,7 +36,7 @@ impl Amocrm {
     /// Prepares calls to the target's account; makes none.
     ///
     /// One account gets one `Amocrm`, since its limits are held here.
-    pub fn new(target: &Target, transport: SharedTransport, clock: SharedClock) -> Self {
+    pub fn new(target: &Target, transport: SharedTransport, clock: SharedClock, metrics: Arc<Metrics>) -> Self {
         let TargetKind::Amocrm(access) = &target.kind;
         let peer = Peer {
             url: format!("{}/api/v4", access.url),
@@ -44,6 +45,8 @@ impl Amocrm {
             limits: Limits::new(target.in_flight_max, target.calls_per_second, Arc::clone(&clock)),
             transport,
             clock,
+            name: target.name.clone(),
+            metrics,
         };
         Self { peer: Arc::new(peer) }
     }

@@ -107,7 +107,7 @@ impl Command for Bomb {
 #[tokio::test]
 async fn a_panic_in_the_writer_stops_the_store_like_a_broken_disk() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default()).unwrap();
+    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap();
     assert!(matches!(store.inner.writer.submit(Lane::Worker, Bomb).await, Err(Error::Stopped)));
     store.inner.writer.close();
     assert!(store.pulse().borrow().failed);
@@ -120,9 +120,9 @@ async fn the_writers_thread_answers_everybody_when_the_disk_breaks() {
     for left in [0, 5, 40, 100] {
         let (disk, clock) = (Disk::default(), ManualClock::starting_at(START));
         let database = Database::builder().create_with_backend(disk.clone()).unwrap();
-        let (engine, opened) = prepare(database, clock.clone(), Pauses::default()).ok().unwrap();
+        let (engine, opened) = prepare(database, clock.clone(), Pauses::default(), Arc::default()).ok().unwrap();
         let database = Arc::clone(&engine.database);
-        let store = Store::new(Writer::threaded(engine).unwrap(), database, opened);
+        let store = Store::new(Writer::threaded(engine).unwrap(), database, opened, true);
         let mut pulse = store.pulse();
         disk.break_after(left);
 

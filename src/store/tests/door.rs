@@ -1,6 +1,7 @@
 //! The inbox: what arrives is stored once, whole, and told apart from its repeats.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -200,7 +201,7 @@ async fn behind_a_gate<T>(store: &Store, work: impl Future<Output = T>) -> T {
 #[tokio::test]
 async fn two_copies_in_one_batch_are_one_event() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default()).unwrap();
+    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap();
     let accept = || store.accept(shop_command(sample("orders-create"), EventState::Unrouted, Vec::new()));
     let conflict = shop_command(
         under_id(sample("orders-paid"), "b1a7e000-0000-4000-8000-000000000001"),
@@ -220,7 +221,7 @@ async fn two_copies_in_one_batch_are_one_event() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_parallel_copies_are_one_event_and_one_task() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default()).unwrap();
+    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap();
     let mut senders = JoinSet::new();
     for _ in 0..50 {
         let store = store.clone();
@@ -242,7 +243,7 @@ async fn fifty_parallel_copies_are_one_event_and_one_task() {
 #[tokio::test]
 async fn a_full_queue_says_busy_and_a_closed_store_says_stopped() {
     let folder = tempfile::tempdir().unwrap();
-    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default()).unwrap();
+    let store = Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap();
     let resumes = || join_all((0..300).map(|_| store.resume("crm", "anna")));
     let answers = behind_a_gate(&store, resumes()).await;
     let busy = answers.iter().filter(|answer| matches!(answer, Err(Error::Busy))).count();

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::sync::Arc;
 
 use redb::{Database, ReadableDatabase as _, TableDefinition};
 
@@ -34,7 +35,7 @@ async fn a_file_of_a_newer_format_is_refused_and_stays_as_it_is() {
 #[tokio::test]
 async fn a_second_opening_is_refused_with_the_holders_pid() {
     let folder = tempfile::tempdir().unwrap();
-    let open = || Store::open(folder.path(), SystemClock::start(), Pauses::default());
+    let open = || Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default());
     let store = open().unwrap();
     for refused in [open(), Store::open_offline(folder.path(), SystemClock::start(), Pauses::default())] {
         let Err(OpenError::InUse { path, holder }) = refused else { panic!("two work on one file") };
@@ -50,7 +51,7 @@ async fn a_second_opening_is_refused_with_the_holders_pid() {
 fn the_folder_is_made_for_its_owner_alone() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("var").join("data");
-    let store = Store::open(&folder, SystemClock::start(), Pauses::default()).unwrap();
+    let store = Store::open(&folder, SystemClock::start(), Pauses::default(), Arc::default()).unwrap();
     assert_eq!(fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
     assert_eq!((store.opened().process, store.opened().clean, store.opened().dedup_keys), (1, true, 0));
 }
@@ -68,7 +69,7 @@ fn what_is_no_data_file_is_refused_and_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join(FILE_NAME);
     fs::write(&path, b"a letter to the editor").unwrap();
-    let refused = Store::open(folder.path(), SystemClock::start(), Pauses::default());
+    let refused = Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default());
     assert!(matches!(refused.err(), Some(OpenError::Broken { .. })));
     assert_eq!(fs::read(&path).unwrap(), b"a letter to the editor");
 }

@@ -188,7 +188,13 @@ async fn health_and_metrics_tell_how_it_stands() {
         assert!(health.contains(part), "{part} is not in {health}");
     }
     let metrics = get(&served, "/metrics").await;
-    let parts = ["tambour_deliveries_total{source=\"shop\",answer=\"200\"} 1", "tambour_tasks{state=\"done\"} 1"];
+    let parts = [
+        "tambour_deliveries_total{source=\"shop\",answer=\"200\"} 1",
+        "tambour_tasks{state=\"done\"} 1",
+        "tambour_calls_total{target=\"crm\",operation=\"change\",class=\"ok\"} 3",
+        "tambour_effects_total{target=\"crm\",outcome=\"applied\"} 3",
+        "tambour_commit_seconds_count",
+    ];
     for part in parts {
         assert!(metrics.contains(part), "{part} is not in {metrics}");
     }

@@ -1,14 +1,13 @@
 //! One process of the appliance, from its start to its death.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tambour::client::{Amocrm, Shop};
 use tambour::clock::{ManualClock, SharedClock};
-use tambour::config::{Config, Source, SourceKind};
+use tambour::config::{Config, Source};
 use tambour::domain::TraceId;
 use tambour::intake::{Intake, route_names};
+use tambour::server::{accounts, shops};
 use tambour::source::{RawDelivery, Refused, read, verify};
 use tambour::store::{Error, Receipt, Store};
 use tambour::worker::{Context, Worker};
@@ -125,21 +124,13 @@ fn context(
     life: &Life,
 ) -> Context {
     let line = network.line(clock, life);
-    let accounts = config.targets.values();
-    let accounts: BTreeMap<_, _> =
-        accounts.map(|target| (target.name.clone(), Amocrm::new(target, line.clone(), shared.clone()))).collect();
-    let shops = config.sources.values().filter_map(|source| match &source.kind {
-        SourceKind::Shopify { api: Some(api), .. } => {
-            Some((source.name.clone(), Shop::new(api, line.clone(), shared.clone())))
-        }
-        SourceKind::Shopify { .. } | SourceKind::Amocrm { .. } => None,
-    });
+    let metrics = Arc::default();
     Context {
         store: store.clone(),
-        shops: shops.collect(),
-        accounts,
+        shops: shops(config, &line, &shared, &metrics),
+        accounts: accounts(config, &line, &shared, &metrics),
         clock: shared,
         config: config.clone(),
-        metrics: Arc::default(),
+        metrics,
     }
 }
