@@ -289,11 +289,13 @@ impl Batch<'_> {
             self.put_task_key(&old.key, KeyRecord { spent: true, ..key })?;
         }
         let pause = ended.due_in.unwrap_or_else(|| self.pauses.after(id, ended.attempts, ended.retry_after));
+        let due = self.now.plus(pause).as_millis();
         Ok(TaskRecord {
             state: ended.state.into(),
             attempts: ended.attempts.get(),
             reason: ended.reason.map(|reason| reason.as_str().to_owned()),
-            due: self.now.plus(pause).as_millis(),
+            due,
+            not_before: if ended.retry_after.is_some() { due } else { 0 },
             lease: None,
             memory_event: false,
             memory_replay: false,

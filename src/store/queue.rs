@@ -104,6 +104,7 @@ impl Batch<'_> {
             mode: seed.mode.into(),
             state: StateRecord::New,
             due: now,
+            not_before: 0,
             place: None,
             since: None,
             attempts: 0,
@@ -163,7 +164,8 @@ impl Batch<'_> {
             Verdict::Absorb | Verdict::RecordOnly | Verdict::Spend | Verdict::Refuse(_) => {}
             Verdict::AbsorbEarlier => {
                 if !self.is_held(&new.target)? {
-                    new.due = new.due.min(self.now.plus(self.pauses.first()).as_millis());
+                    let soon = self.now.plus(self.pauses.first()).as_millis();
+                    new.due = new.due.min(soon.max(new.not_before));
                 }
             }
             Verdict::DueNow => new.due = now,

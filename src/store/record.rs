@@ -91,6 +91,8 @@ pub(super) struct TaskRecord {
     pub state: StateRecord,
     /// Set while unfinished, zero otherwise.
     pub due: i64,
+    /// The target asked not to be called sooner; no event brings the task forward past it. Zero for no such wish.
+    pub not_before: i64,
     /// The place in its lane; absent when ended.
     pub place: Option<u64>,
     /// Since when it is unfinished; absent when ended.

@@ -67,6 +67,7 @@ fn task() -> TaskRecord {
         mode: ModeRecord::Latest,
         state: StateRecord::Running,
         due: 1_796_036_720_000,
+        not_before: 1_796_036_900_000,
         place: Some(7),
         since: Some(1_796_036_720_001),
         attempts: 3,

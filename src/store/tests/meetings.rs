@@ -83,14 +83,28 @@ async fn an_event_that_revives_a_dead_task_closes_its_letter() {
 /// An event leaves a waiting task waiting for at most one first pause, unless its target is down.
 #[tokio::test]
 async fn an_event_makes_a_waiting_task_due_earlier_and_never_later() {
-    let (desk, id) = desk_with(Past::Retry, LATEST).await;
-    let far = desk.task(id).due.unwrap();
-    assert!(far >= START.plus(Duration::from_hours(2)));
+    let desk = Desk::new();
+    let (id, _) = desk.event(&seed("1042", LATEST)).await;
+    desk.run_one(Ending::Retry(None)).await;
+    desk.clock.advance(2 * MINUTE);
+    desk.run_one(Ending::Retry(None)).await;
+    let now = START.plus(2 * MINUTE);
+    assert!(desk.task(id).due.unwrap() >= now.plus(5 * MINUTE));
     desk.event(&seed("1042", LATEST)).await;
-    assert_eq!(desk.task(id).due, Some(START.plus(MINUTE)));
+    assert_eq!(desk.task(id).due, Some(now.plus(MINUTE)));
     desk.clock.advance(MINUTE / 2);
     desk.event(&seed("1042", LATEST)).await;
-    assert_eq!(desk.task(id).due, Some(START.plus(MINUTE)), "never later");
+    assert_eq!(desk.task(id).due, Some(now.plus(MINUTE)), "never later");
+}
+
+/// B37: a target that asked for a pause is not called sooner because an event came.
+#[tokio::test]
+async fn an_event_shortens_no_pause_that_the_target_asked_for() {
+    let (desk, id) = desk_with(Past::Retry, LATEST).await;
+    let asked = desk.task(id).due;
+    assert!(asked >= Some(START.plus(Duration::from_hours(2))));
+    desk.event(&seed("1042", LATEST)).await;
+    assert_eq!(desk.task(id).due, asked);
 }
 
 #[tokio::test]
