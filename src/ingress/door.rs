@@ -22,6 +22,9 @@ use crate::source::{RawDelivery, Refused, read, verify};
 use crate::store::{Accepted, Error, Receipt, Store};
 use crate::telemetry::{AcceptedAs, Metrics, SOURCE_UNKNOWN, new_trace_id};
 
+/// One delivery may meet thousands of tasks; its log line names these first ones.
+const TASKS_LOGGED_MAX: usize = 8;
+
 /// What the door needs once the file is open.
 #[derive(Clone)]
 pub struct Inbox {
@@ -172,8 +175,10 @@ impl Door {
         self.metrics.delivery_accepted(&source.name, accepted_as);
         match accepted.receipt() {
             Receipt::New { event, tasks } => {
-                let tasks: Vec<String> = tasks.iter().map(|(id, how)| format!("{id} {}", how.as_str())).collect();
-                tracing::info!(%event, state = state.as_str(), tasks = tasks.join(", "), "delivery accepted");
+                let first: Vec<String> =
+                    tasks.iter().take(TASKS_LOGGED_MAX).map(|(id, how)| format!("{id} {}", how.as_str())).collect();
+                let (count, first) = (tasks.len(), first.join(", "));
+                tracing::info!(%event, state = state.as_str(), task_count = count, tasks = first, "delivery accepted");
             }
             Receipt::Duplicate { event } => tracing::info!(%event, "delivery repeats a known one"),
             Receipt::Conflict { event } => {

@@ -48,6 +48,9 @@ pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), 
     builder.set_repair_callback(|repair| {
         tracing::info!(progress_percent = (repair.progress() * 100.0).round(), "checking the data file");
     });
+    if make {
+        keep_private(&path).map_err(on_folder)?;
+    }
     let opened = if make { builder.create(&path) } else { builder.open(&path) };
     let database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
     // The file's name must survive a power cut too, and who made it may have died before this line.
@@ -57,6 +60,16 @@ pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), 
 }
 
 /// Makes the folder and those above it, each name durable.
+/// Makes the file readable by its owner alone: it holds orders, names and phones.
+fn keep_private(path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
+    let file = fs::OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        file.set_permissions(fs::Permissions::from_mode(0o600))?;
+    }
+    Ok(())
+}
+
 fn make_folder(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::DirBuilderExt as _;
     if folder.is_dir() {

@@ -38,11 +38,15 @@ impl Command for Settle {
         if ending == Ending::Hold {
             batch.hold(&old.target, id, &text)?;
         }
+        // A wait or a hold ends before the lines that may be fatal, so it clears no
+        // suspicion: poison that dies after its intent meets the doubt first, each time.
+        let outlived = !matches!(ending, Ending::Wait(_) | Ending::Hold);
         let mut new = batch.after_run(id, &old, ending)?;
         new.text = text;
-        // The process outlived this run, however it ended, so the task is above suspicion.
-        batch.tables.suspects.remove(id.get())?;
-        new.losses = 0;
+        if outlived {
+            batch.tables.suspects.remove(id.get())?;
+            new.losses = 0;
+        }
         let state = State::from(new.state);
         let due = state.is_unfinished().then(|| Timestamp::from_millis(new.due));
         let dead = new.state == StateRecord::Dead;

@@ -261,8 +261,9 @@ impl View {
         Ok(first.map(|(key, _)| (TaskId::new(key.value().1), Timestamp::from_millis(key.value().0))))
     }
 
-    /// The earliest due time among ready tasks of these targets that are not held.
-    pub fn next_due(&self, targets: &[String]) -> Result<Option<Timestamp>, Broken> {
+    /// The earliest due time among ready tasks of these targets that are not held,
+    /// of these kinds: a task of a later build's kind wakes nobody.
+    pub fn next_due(&self, targets: &[String], kinds: &[String]) -> Result<Option<Timestamp>, Broken> {
         let ready = self.txn.open_table(schema::READY)?;
         let holds = self.txn.open_table(schema::HOLDS)?;
         let mut earliest = None;
@@ -270,10 +271,14 @@ impl View {
             if holds.get(target.as_str())?.is_some() {
                 continue;
             }
-            let first = ready.range((target.as_str(), i64::MIN, 0)..=(target.as_str(), i64::MAX, u64::MAX))?.next();
-            if let Some((key, _)) = first.transpose()? {
-                let due = Timestamp::from_millis(key.value().1);
-                earliest = Some(earliest.map_or(due, |e: Timestamp| e.min(due)));
+            for row in ready.range((target.as_str(), i64::MIN, 0)..=(target.as_str(), i64::MAX, u64::MAX))? {
+                let (_, due, task) = row?.0.value();
+                let kind = self.row::<TaskRecord>(schema::TASKS, task)?.map(|task| task.kind);
+                if kind.is_some_and(|kind| kinds.contains(&kind)) {
+                    let due = Timestamp::from_millis(due);
+                    earliest = Some(earliest.map_or(due, |e: Timestamp| e.min(due)));
+                    break;
+                }
             }
         }
         Ok(earliest)

@@ -58,8 +58,13 @@ impl Worker {
         let mut pulse = self.context.store.pulse();
         let mut extended = self.context.clock.monotonic();
         while !*stop.borrow() {
-            let leased = self.lease_and_start().await?;
+            // Before the look: a commit after it must wake us.
             pulse.borrow_and_update();
+            let leased = self.lease_and_start().await?;
+            if matches!(leased, Leased::Empty) {
+                // Our own empty lease must not; what it hides is seen within `LOOK_AGAIN`.
+                pulse.borrow_and_update();
+            }
             let wake_at = self.next_wake(leased, extended)?;
             tokio::select! {
                 // In this order, not by chance, so that a simulation can be repeated.
@@ -87,7 +92,7 @@ impl Worker {
             return Ok(Leased::Full);
         }
         let now = self.context.clock.now();
-        match self.context.store.view()?.next_due(&targets)? {
+        match self.context.store.view()?.next_due(&targets, &attempt::kinds())? {
             Some(due) if due <= now => {}
             due => return Ok(Leased::Nothing(due)),
         }
@@ -205,7 +210,7 @@ enum Leased {
     Some,
     /// No slot is free.
     Full,
-    /// Something was due and could not be leased: a suspect runs alone, or its kind is unknown.
+    /// Something was due and could not be leased: a suspect waits to run alone, or does.
     Empty,
     /// Nothing is due; the next thing is at that time.
     Nothing(Option<Timestamp>),

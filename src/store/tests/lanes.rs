@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use super::{CRM, Desk, LATEST, MINUTE, ONCE, START, in_lane, seed};
-use crate::domain::{Ending, ReasonCode, State, Timestamp};
+use super::{CRM, Desk, LATEST, MINUTE, ONCE, START, in_lane, kinds, seed};
+use crate::domain::{Ending, ReasonCode, State, TaskSeed, Timestamp};
 use crate::store::{Meeting, Wish};
 
 fn next_due(desk: &Desk) -> Option<Timestamp> {
-    desk.view().next_due(&[CRM.to_owned()]).unwrap()
+    desk.view().next_due(&[CRM.to_owned()], &kinds()).unwrap()
 }
 
 #[tokio::test]
@@ -104,11 +104,22 @@ async fn the_next_due_time_leaves_out_what_runs_and_what_is_held() {
     assert_eq!(next_due(&desk), None);
     desk.settle(run, Ending::Wait(Duration::from_secs(5))).await;
     assert_eq!(next_due(&desk), Some(START.plus(Duration::from_secs(5))));
-    assert_eq!(desk.view().next_due(&["other".to_owned()]).unwrap(), None);
+    assert_eq!(desk.view().next_due(&["other".to_owned()], &kinds()).unwrap(), None);
 
     desk.event(&seed("b", ONCE)).await;
     desk.run_one(Ending::Hold).await;
     assert_eq!(next_due(&desk), None);
     assert!(desk.store.resume(CRM, "anna").await.unwrap());
+    assert_eq!(next_due(&desk), Some(START));
+}
+
+/// B54: a task of a later build's kind waits, and wakes nobody.
+#[tokio::test]
+async fn a_task_of_an_unknown_kind_is_never_due() {
+    let desk = Desk::new();
+    let unknown = TaskSeed { kind: "hologram".to_owned(), ..seed("a", ONCE) };
+    desk.event(&unknown).await;
+    assert_eq!(next_due(&desk), None);
+    desk.event(&seed("b", ONCE)).await;
     assert_eq!(next_due(&desk), Some(START));
 }

@@ -104,8 +104,7 @@ impl Desk {
     }
 
     async fn lease(&self, most: usize) -> Vec<LeasedTask> {
-        let kinds = ["deal", "notice"].map(str::to_owned).to_vec();
-        self.store.lease(vec![(CRM.to_owned(), most)], kinds, most).await.unwrap()
+        self.store.lease(vec![(CRM.to_owned(), most)], kinds(), most).await.unwrap()
     }
 
     async fn lease_ids(&self, most: usize) -> Vec<TaskId> {
@@ -210,4 +209,9 @@ fn notices() -> NoticeFor {
 /// State, attempts, and the reason.
 fn stands(task: &TaskView) -> (State, u32, Option<&str>) {
     (task.state, task.attempts.get(), task.reason.as_ref().map(crate::domain::ReasonCode::as_str))
+}
+
+/// The kinds that this build runs.
+fn kinds() -> Vec<String> {
+    ["deal", "notice"].map(str::to_owned).to_vec()
 }

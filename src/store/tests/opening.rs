@@ -86,3 +86,16 @@ async fn each_process_has_a_number_and_knows_how_the_one_before_ended() {
     desk.kill();
     assert_eq!(opened(&desk), (4, false), "the mark holds for one opening");
 }
+
+/// Orders, names and phones are nobody else's to read, even in a folder that is open to all.
+#[test]
+fn the_file_is_its_owners_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(FILE_NAME);
+    for _ in 0..2 {
+        drop(Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap());
+        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+    }
+}

@@ -109,9 +109,9 @@ async fn a_run_that_ends_clears_suspicion_and_losses() {
     desk.reap().await;
     die_alone(&mut desk, 2).await;
     assert_eq!(desk.task(id).losses, 2);
-    desk.run_one(Ending::Wait(MINUTE)).await;
+    desk.run_one(Ending::Retry(None)).await;
     assert_eq!(desk.task(id).losses, 0);
-    desk.clock.advance(MINUTE);
+    desk.clock.advance(2 * MINUTE);
     assert_eq!(desk.lease_ids(9).await, [other, id], "it runs beside others again");
 }
 
@@ -157,8 +157,8 @@ async fn a_suspect_that_must_wait_lets_the_others_run() {
     for task in leased {
         desk.settle(task, Ending::Done).await;
     }
-    assert_eq!(desk.lease_ids(9).await, [other]);
-    assert_eq!(desk.task(suspect).state, State::New);
+    assert_eq!(desk.lease_ids(9).await, [suspect], "a hold has cleared nothing");
+    assert_eq!(desk.task(other).state, State::New);
 }
 
 /// A run that the dispatcher aborts is lost, but the process outlived it: were it
@@ -210,4 +210,24 @@ async fn a_remembered_replay_of_poison_runs_alone_and_nobody_is_told_yet() {
     desk.reap().await;
     assert_eq!(stands(&desk.task(poison)), (State::Dead, 1, Some("worker_lost")));
     assert_eq!(desk.lease_ids(1).await, [other]);
+}
+
+/// B50: poison that dies after its intent meets the doubt first, each time it is
+/// run again; that wait must not make it innocent.
+#[tokio::test]
+async fn a_wait_for_a_doubt_clears_no_suspicion() {
+    let mut desk = Desk::new();
+    let (id, _) = desk.event(&seed("a", ONCE)).await;
+    for death in 1..=4 {
+        assert_eq!(desk.lease_ids(9).await, [id], "death {death}");
+        desk.kill();
+        desk.reap().await;
+        if desk.task(id).state == State::Dead {
+            assert_eq!(death, 4, "the first death only makes a suspect, three more are losses");
+            return;
+        }
+        desk.run_one(Ending::Wait(MINUTE)).await;
+        desk.clock.advance(MINUTE);
+    }
+    panic!("never dead: {:?}", desk.task(id));
 }
