@@ -21,7 +21,7 @@ use crate::admin::{Admin, AskError, Call, Context, FailureKind, Request, TaskFil
 use crate::clock::ManualClock;
 use crate::config::{
     AmocrmTarget, Condition, Config, DealTask, Front, HandMade, Language, Listener, NoteTask, Route, Secret, Source,
-    SourceKind, Target, TargetKind, Task as ConfiguredTask, TaskKind,
+    SourceKind, Target, TargetKind, Task as ConfiguredTask, TaskKind, defaults,
 };
 use crate::domain::{
     Attempt, Ending, Key, KeyBuilder, Mode, OnReturn, Pauses, ReasonCode, Settlement, State, TaskId, TaskSeed,
@@ -87,6 +87,7 @@ pub(super) fn config() -> Config {
         address_token: Some(Secret::new("address-token-0001".to_owned())),
         body_bytes_max: 1 << 20,
         answer_within: Duration::from_secs(1),
+        quota: defaults::AMOCRM_QUOTA,
     };
     let template = |text: &str| Template::parse(text).unwrap();
     let task = |name: &str, kind: TaskKind, mode: Mode| ConfiguredTask {

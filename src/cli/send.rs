@@ -141,7 +141,7 @@ const fn meaning(status: u16) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::Secret;
+    use crate::config::{Secret, defaults};
     use crate::source::{RawDelivery, read, verify};
 
     const NOW: Timestamp = Timestamp::from_secs(1_796_036_400);
@@ -153,6 +153,7 @@ mod tests {
             address_token: token.map(|token| Secret::new(token.to_owned())),
             body_bytes_max: 1 << 20,
             answer_within: Duration::from_secs(1),
+            quota: defaults::SHOPIFY_QUOTA,
         }
     }
 

@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::config::{HandMade, Language};
+use crate::config::{HandMade, Language, Quota};
 
 /// `language`: the users' own.
 pub const LANGUAGE: Language = Language::Ru;
@@ -20,6 +20,12 @@ pub const AMOCRM_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const SHOPIFY_ANSWER_WITHIN: Duration = Duration::from_millis(3500);
 /// `answer_within` of an amoCRM source: 70 % of its 2 s.
 pub const AMOCRM_ANSWER_WITHIN: Duration = Duration::from_millis(1400);
+/// `quota` of a Shopify source, which proves itself: a shop that sells an order a
+/// second for an hour, each with its eight events.
+pub const SHOPIFY_QUOTA: Quota = Quota { events_per_hour: 30_000, bytes_per_day: 2 << 30, inflight: 1024 };
+/// `quota` of an amoCRM source, whose address is its only proof: a bulk edit of
+/// ten thousand deals within an hour.
+pub const AMOCRM_QUOTA: Quota = Quota { events_per_hour: 10_000, bytes_per_day: 512 << 20, inflight: 256 };
 /// `timeout` in a source's `api`.
 pub const SHOP_API_TIMEOUT: Duration = Duration::from_secs(20);
 

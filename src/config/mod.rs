@@ -22,11 +22,15 @@
 //! | `sources.<name>` | `kind` | | `"shopify"` or `"amocrm"` |
 //! | `sources.<name>` | `max_body` | 1 MiB; amoCRM 8 MiB | longer bodies are refused: bytes, `"64KiB"`, `"1MiB"` |
 //! | `sources.<name>` | `answer_within` | 3.5 s; amoCRM 1.4 s | our deadline for the answer |
+//! | `sources.<name>` | `quota` | as below | what it may have of us; more is refused with 503 |
 //! | `sources.<name>` | `shops` | | Shopify: list of `*.myshopify.com` domains |
 //! | `sources.<name>` | `secrets` | | Shopify: list of secrets, each with a `label`, newest first |
 //! | `sources.<name>` | `api` | no fresh reads | Shopify: access to the one shop |
 //! | `sources.<name>` | `account_id` | | amoCRM: the numeric account id |
 //! | `sources.<name>` | `address_token` | | amoCRM: secret part of the address, 16 characters or more |
+//! | `sources.<name>.quota` | `events_per_hour` | 30000; amoCRM 10000 | new events in any hour |
+//! | `sources.<name>.quota` | `bytes_per_day` | 2 GiB; amoCRM 512 MiB | bytes of their bodies in any day |
+//! | `sources.<name>.quota` | `inflight` | 1024; amoCRM 256 | verified deliveries worked on at the same time, 1 to 4096 |
 //! | `sources.<name>.secrets` | `label` | | what metrics show instead of the secret |
 //! | `sources.<name>.api` | `version` | | API version: `"2026-10"` |
 //! | `sources.<name>.api` | `token` | | secret: the access token |
@@ -91,7 +95,7 @@ mod tests;
 pub use check::load;
 pub use model::{
     AmocrmTarget, Condition, Config, DealTask, FieldTemplate, Front, HandMade, Language, Listener, Move, NoteTask,
-    NoticeTask, Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,
+    NoticeTask, Quota, Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,
 };
 pub use network::Network;
 pub use problem::{Problem, Problems};

@@ -91,6 +91,19 @@ pub struct Source {
     pub body_bytes_max: usize,
     /// Our own deadline for the answer: 70 % of the sender's.
     pub answer_within: Duration,
+    /// What it may have of us; more is refused with 503.
+    pub quota: Quota,
+}
+
+/// What one source may have of the appliance, so that the others keep their part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// New events in any hour.
+    pub events_per_hour: u64,
+    /// Bytes of their bodies in any day.
+    pub bytes_per_day: u64,
+    /// Verified deliveries that are worked on at the same time.
+    pub inflight: usize,
 }
 
 /// Who sends, and how it proves itself.

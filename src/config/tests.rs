@@ -112,9 +112,13 @@ fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
 }
 
 fn dump_source(out: &mut String, source: &Source, show: fn(&Secret) -> &str) {
-    let Source { name, kind, address_token, body_bytes_max, answer_within } = source;
+    let Source { name, kind, address_token, body_bytes_max, answer_within, quota } = source;
+    let Quota { events_per_hour, bytes_per_day, inflight } = quota;
     writeln!(out, "sources.{name}.body_bytes_max = {body_bytes_max}").unwrap();
     writeln!(out, "sources.{name}.answer_within = {answer_within:?}").unwrap();
+    writeln!(out, "sources.{name}.quota.events_per_hour = {events_per_hour}").unwrap();
+    writeln!(out, "sources.{name}.quota.bytes_per_day = {bytes_per_day}").unwrap();
+    writeln!(out, "sources.{name}.quota.inflight = {inflight}").unwrap();
     writeln!(out, "sources.{name}.address_token = {:?}", address_token.as_ref().map(show)).unwrap();
     match kind {
         SourceKind::Amocrm { account_id } => writeln!(out, "sources.{name} = amocrm {account_id}").unwrap(),

@@ -20,6 +20,7 @@ fn source(name: &str, kind: SourceKind) -> Source {
         address_token: None,
         body_bytes_max: 8 << 20,
         answer_within: std::time::Duration::from_secs(1),
+        quota: crate::config::defaults::SHOPIFY_QUOTA,
     }
 }
 

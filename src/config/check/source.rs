@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use crate::config::raw::{NamedSection, Reported, Section, Value};
-use crate::config::{LabelledSecret, Secret, ShopApi, Source, SourceKind, defaults};
+use crate::config::{LabelledSecret, Quota, Secret, ShopApi, Source, SourceKind, defaults};
 
 /// Under 1 KiB no order fits; over 64 MiB a few bodies fill a small machine.
 const BODY_BYTES: RangeInclusive<usize> = 1024..=64 * 1024 * 1024;
@@ -13,6 +13,12 @@ const BODY_BYTES: RangeInclusive<usize> = 1024..=64 * 1024 * 1024;
 const SHOPIFY_ANSWER: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(5);
 /// Up to amoCRM's own deadline (amoCRM "webhooks format", read 2026-11).
 const AMOCRM_ANSWER: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(2);
+/// More events fill the file before anybody looks.
+const EVENTS_PER_HOUR: RangeInclusive<u64> = 1..=10_000_000;
+/// A day's bytes may be as many as the disk of a small machine holds.
+const BYTES_PER_DAY: RangeInclusive<usize> = 1024 * 1024..=64 << 30;
+/// The door's queue at the writer is as long.
+const INFLIGHT: RangeInclusive<usize> = 1..=4096;
 const API_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(5);
 /// Shorter ones can be guessed.
 const ADDRESS_TOKEN_CHARS_MIN: usize = 16;
@@ -56,6 +62,7 @@ fn shopify(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
     });
     let body = section.or("max_body", defaults::SHOPIFY_BODY_BYTES_MAX, |value| value.size(&BODY_BYTES));
     let answer = section.or("answer_within", defaults::SHOPIFY_ANSWER_WITHIN, |value| value.duration(&SHOPIFY_ANSWER));
+    let quota = section.or("quota", defaults::SHOPIFY_QUOTA, |value| quota(value, defaults::SHOPIFY_QUOTA));
     section.finish()?;
     Ok(Source {
         name,
@@ -63,6 +70,7 @@ fn shopify(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
         address_token: None,
         body_bytes_max: body?,
         answer_within: answer?,
+        quota: quota?,
     })
 }
 
@@ -71,6 +79,7 @@ fn amocrm(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
     let token = section.required("address_token", address_token);
     let body = section.or("max_body", defaults::AMOCRM_BODY_BYTES_MAX, |value| value.size(&BODY_BYTES));
     let answer = section.or("answer_within", defaults::AMOCRM_ANSWER_WITHIN, |value| value.duration(&AMOCRM_ANSWER));
+    let quota = section.or("quota", defaults::AMOCRM_QUOTA, |value| quota(value, defaults::AMOCRM_QUOTA));
     section.finish()?;
     Ok(Source {
         name,
@@ -78,7 +87,18 @@ fn amocrm(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
         address_token: Some(token?),
         body_bytes_max: body?,
         answer_within: answer?,
+        quota: quota?,
     })
+}
+
+fn quota(value: &Value<'_>, default: Quota) -> Result<Quota, Reported> {
+    let mut section = value.section()?;
+    let events = section.or("events_per_hour", default.events_per_hour, |value| value.number(&EVENTS_PER_HOUR));
+    let bytes = section.optional("bytes_per_day", |value| value.size(&BYTES_PER_DAY));
+    let inflight = section.or("inflight", default.inflight, |value| value.number(&INFLIGHT));
+    section.finish()?;
+    let bytes_per_day = bytes?.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(default.bytes_per_day);
+    Ok(Quota { events_per_hour: events?, bytes_per_day, inflight: inflight? })
 }
 
 fn shops(list: &Value<'_>) -> Result<Vec<String>, Reported> {

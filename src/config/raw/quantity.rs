@@ -4,7 +4,7 @@ use std::time::Duration;
 
 const DURATION_UNITS_MS: [(&str, u64); 5] =
     [("ms", 1), ("s", 1000), ("m", 60 * 1000), ("h", 60 * 60 * 1000), ("d", 24 * 60 * 60 * 1000)];
-const SIZE_UNITS_BYTES: [(&str, usize); 2] = [("KiB", 1024), ("MiB", 1024 * 1024)];
+const SIZE_UNITS_BYTES: [(&str, usize); 3] = [("KiB", 1024), ("MiB", 1024 * 1024), ("GiB", 1024 * 1024 * 1024)];
 
 /// A number with at most three decimals and a unit: `500ms`, `1.4s`, `15m`, `1h`, `30d`.
 ///
@@ -16,7 +16,7 @@ pub(super) fn duration(text: &str) -> Option<Duration> {
     (thousandths % 1000 == 0).then(|| Duration::from_millis(thousandths / 1000))
 }
 
-/// A whole number and a unit: `64KiB`, `1MiB`. Bare bytes are a TOML number.
+/// A whole number and a unit: `64KiB`, `1MiB`, `2GiB`. Bare bytes are a TOML number.
 pub(super) fn bytes(text: &str) -> Option<usize> {
     let (number, unit) = split_unit(text)?;
     let (_, unit_bytes) = SIZE_UNITS_BYTES.into_iter().find(|(name, _)| *name == unit)?;
@@ -92,6 +92,7 @@ mod tests {
         let check = |text, expected: Option<usize>| assert_eq!(bytes(text), expected, "{text}");
         check("1MiB", Some(1_048_576));
         check("64KiB", Some(65_536));
+        check("2GiB", Some(2_147_483_648));
         for bad in ["1MB", "1M", "1.5MiB", "65536", "MiB", "-1MiB", "18446744073709551615MiB"] {
             check(bad, None);
         }
@@ -104,6 +105,7 @@ mod tests {
         }
         assert_eq!(show_bytes(8 * 1024 * 1024), "8MiB");
         assert_eq!(show_bytes(1536 * 1024), "1536KiB");
+        assert_eq!(show_bytes(64 << 30), "64GiB");
         assert_eq!(show_bytes(1000), "1000 bytes");
     }
 }
