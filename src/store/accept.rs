@@ -62,7 +62,11 @@ pub struct AcceptCommand {
     entities: Vec<EntityRow>,
     aliases: Vec<String>,
     tasks: Vec<RoutedTask>,
+    place: Option<Place>,
 }
+
+/// Whatever takes room as long as a delivery is worked on.
+type Place = Box<dyn std::fmt::Debug + Send>;
 
 #[derive(Debug)]
 struct Dedup {
@@ -125,7 +129,22 @@ impl AcceptCommand {
             conflicts_with: None,
         };
         let entities = reading.items.iter().filter_map(|item| entity_row(delivery.source(), &reading.account, item));
-        Self { entities: entities.collect(), packed_body: body::pack(body), event, dedup, aliases, tasks, state }
+        Self {
+            entities: entities.collect(),
+            packed_body: body::pack(body),
+            event,
+            dedup,
+            aliases,
+            tasks,
+            state,
+            place: None,
+        }
+    }
+
+    /// Keeps what takes room until the command is carried out, though its asker may be gone by then.
+    #[must_use]
+    pub fn in_place(self, place: impl std::fmt::Debug + Send + 'static) -> Self {
+        Self { place: Some(Box::new(place)), ..self }
     }
 
     /// What the event is, unless the commit finds a repeat.

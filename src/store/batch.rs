@@ -40,6 +40,8 @@ pub(super) struct Tables<'t> {
     pub(super) holds: Table<'t, &'static str, &'static [u8]>,
     pub(super) audit: Rows<'t>,
     pub(super) routes: Table<'t, &'static str, i64>,
+    pub(super) windows: Table<'t, (&'static str, &'static str, i64), &'static [u8]>,
+    pub(super) alerts: Table<'t, (&'static str, &'static str), &'static [u8]>,
 }
 
 impl<'t> Tables<'t> {
@@ -72,6 +74,8 @@ impl<'t> Tables<'t> {
             holds: txn.open_table(schema::HOLDS)?,
             audit: txn.open_table(schema::AUDIT)?,
             routes: txn.open_table(schema::ROUTES)?,
+            windows: txn.open_table(schema::WINDOWS)?,
+            alerts: txn.open_table(schema::ALERTS)?,
         })
     }
 }

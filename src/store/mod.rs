@@ -12,6 +12,7 @@
 //! [`IntentDurable`] (a change outside may be sent).
 
 mod accept;
+mod alert;
 mod batch;
 mod body;
 mod dedup;
@@ -29,6 +30,7 @@ mod settle;
 mod tests;
 mod trace;
 mod view;
+mod window;
 mod writer;
 
 use std::path::Path;
@@ -38,6 +40,7 @@ use redb::Database;
 use tokio::sync::watch;
 
 pub use accept::{AcceptCommand, Accepted, EventState, Receipt, RoutedTask, entity_key};
+pub use alert::{AlertChange, AlertKind, AlertView};
 pub use error::{Broken, Error, OpenError};
 pub use intent::{
     Holder, IntentDurable, IntentSpec, ObjectRef, ObjectView, OpenIntent, Opening, Outcome, Shape, Version,
@@ -50,7 +53,8 @@ pub use record::Malformed;
 pub use row::{AuditView, EventView, HoldView, IntentView, ItemView, ObjectsView, TaskView};
 pub use settle::Settled;
 pub use view::View;
-pub use writer::Pulse;
+pub use window::{WindowReason, WindowSpan, WindowView};
+pub use writer::{DOOR_WAITING_MAX, Pulse};
 
 use crate::clock::SharedClock;
 use crate::domain::{IntentId, Pauses, Settlement, TaskId, Timestamp};
@@ -249,6 +253,23 @@ impl Store {
     /// [`Error::Stopped`].
     pub async fn routes_live(&self, names: Vec<String>) -> Result<Vec<Timestamp>, Error> {
         self.inner.writer.submit(Lane::Background, operator::RoutesLive { names }).await
+    }
+
+    /// Opens windows and extends those that are open.
+    ///
+    /// # Errors
+    /// [`Error::Busy`] when too much waits; [`Error::Stopped`].
+    pub async fn extend_windows(&self, spans: Vec<WindowSpan>) -> Result<(), Error> {
+        self.inner.writer.submit(Lane::Background, window::ExtendWindows(spans)).await
+    }
+
+    /// Raises an alert of a source, counts on, or resolves it.
+    ///
+    /// # Errors
+    /// As [`Store::extend_windows`].
+    pub async fn change_alert(&self, kind: AlertKind, source: &str, change: AlertChange) -> Result<(), Error> {
+        let command = alert::ChangeAlert { kind, source: source.to_owned(), change };
+        self.inner.writer.submit(Lane::Background, command).await
     }
 
     /// Goes the whole way to the disk and changes nothing: says whether the writer answers.

@@ -278,6 +278,26 @@ pub(super) struct AuditRecord {
     pub what: String,
 }
 
+/// A span of time in which deliveries may have been lost; source, reason and begin are its key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct WindowRecord {
+    pub to: i64,
+    pub count: u64,
+    /// Until a sweep has covered it.
+    pub open: bool,
+}
+
+/// What a person must look at; kind and source are its key.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct AlertRecord {
+    pub first: i64,
+    pub last: i64,
+    pub count: u64,
+    pub text: String,
+    /// Absent while it stands.
+    pub resolved_at: Option<i64>,
+}
+
 macro_rules! records {
     ($($name:ident = $what:literal),* $(,)?) => {
         $(impl Record for $name { const WHAT: &'static str = $what; })*
@@ -292,6 +312,8 @@ records! {
     ObjectRecord = "objects",
     HoldRecord = "holds",
     AuditRecord = "audit",
+    WindowRecord = "windows",
+    AlertRecord = "alerts",
 }
 
 #[cfg(test)]

@@ -29,6 +29,8 @@
 //! holds          target                          HoldRecord
 //! audit          ordinal                         AuditRecord
 //! routes         route name                      when it first went live, in ms
+//! windows        (source, reason, from in ms)    WindowRecord; of a source and reason the last alone can be open
+//! alerts         (kind, source)                  AlertRecord
 //! ```
 //!
 //! Ids are u64 and ascend; keys are the bytes of `domain::Key`. Values are
@@ -88,3 +90,5 @@ pub(super) const COUNTS: Table<'_, &str, u64> = Table::new("counts");
 pub(super) const HOLDS: Table<'_, &str, &[u8]> = Table::new("holds");
 pub(super) const AUDIT: Table<'_, u64, &[u8]> = Table::new("audit");
 pub(super) const ROUTES: Table<'_, &str, i64> = Table::new("routes");
+pub(super) const WINDOWS: Table<'_, (&str, &str, i64), &[u8]> = Table::new("windows");
+pub(super) const ALERTS: Table<'_, (&str, &str), &[u8]> = Table::new("alerts");

@@ -42,9 +42,11 @@ pub(super) enum Lane {
 /// Commands of one batch, by queue: the door first, and none starves.
 const SHARES: [usize; 3] = [512, 256, 64];
 
-/// What may wait, by queue. The door's bound is about 250 ms of work; the
-/// worker is bounded by its own tasks, far below this.
-const WAITING_MAX: [usize; 3] = [4096, 4096, 256];
+/// Deliveries that may wait for the writer: about 250 ms of work.
+pub const DOOR_WAITING_MAX: usize = 4096;
+
+/// What may wait, by queue; the worker is bounded by its own tasks, far below this.
+const WAITING_MAX: [usize; 3] = [DOOR_WAITING_MAX, 4096, 256];
 
 /// Waited for company only when the last batch had some.
 const LINGER: Duration = Duration::from_millis(1);

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use redb::{ReadTransaction, ReadableDatabase as _, ReadableTable as _, TableDefinition};
 
 use crate::domain::State;
-use crate::store::Store;
 use crate::store::record::{EventRecord, IntentRecord, KeyRecord, ModeRecord, ObjectRecord, Record, TaskRecord};
 use crate::store::schema;
+use crate::store::{Store, WindowView};
 
 type Tasks = BTreeMap<u64, TaskRecord>;
 
@@ -21,6 +21,7 @@ pub(super) fn check(store: &Store) {
     check_intents(&txn);
     check_events(&txn);
     check_counts(&txn, &tasks);
+    check_windows(&txn, &store.view().unwrap().windows().unwrap());
 }
 
 fn check_row(id: u64, task: &TaskRecord) {
@@ -129,6 +130,16 @@ fn check_events(txn: &ReadTransaction) {
     events.into_values().for_each(|event| *states.entry(format!("events/{}", event.state)).or_default() += 1);
     for state in ["routed", "unrouted", "unreadable", "foreign", "conflict"].map(|state| format!("events/{state}")) {
         assert_eq!(count(txn, &state), states.get(&state).copied().unwrap_or_default(), "{state}");
+    }
+}
+
+/// One open window for a source and reason, the newest.
+fn check_windows(txn: &ReadTransaction, windows: &[WindowView]) {
+    let open = windows.iter().filter(|window| window.open);
+    assert_eq!(count(txn, "windows/open"), open.count() as u64, "windows/open");
+    for pair in windows.windows(2) {
+        let is_same = (&pair[0].source, &pair[0].reason) == (&pair[1].source, &pair[1].reason);
+        assert!(!(is_same && pair[0].open), "an older window is open: {pair:?}");
     }
 }
 

@@ -6,8 +6,8 @@ use std::fmt::Debug;
 
 use crate::source::samples;
 use crate::store::record::{
-    AuditRecord, EventRecord, HoldRecord, IntentRecord, IntentStateRecord, ItemRecord, LeaseRecord, ModeRecord, Record,
-    ShapeRecord, StateRecord, TaskRecord, VersionRecord,
+    AlertRecord, AuditRecord, EventRecord, HoldRecord, IntentRecord, IntentStateRecord, ItemRecord, LeaseRecord,
+    ModeRecord, Record, ShapeRecord, StateRecord, TaskRecord, VersionRecord, WindowRecord,
 };
 
 /// The file decodes to this record, and the record encodes to the file.
@@ -120,6 +120,15 @@ fn records_of_the_first_format_are_read_and_written() {
         what: "t1: the customer called".to_owned(),
     };
     check("audit", &audit);
+    check("window", &WindowRecord { to: 1_796_036_720_000, count: 300, open: true });
+    let alert = AlertRecord {
+        first: 1_796_036_720_000,
+        last: 1_796_036_721_000,
+        count: 3,
+        text: "секрет".to_owned(),
+        resolved_at: Some(-1),
+    };
+    check("alert", &alert);
 }
 
 /// Variants are numbered by their place, so they may only be appended.

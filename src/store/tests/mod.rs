@@ -17,6 +17,7 @@ mod opening;
 mod people;
 mod random;
 mod reaper;
+mod refusals;
 
 use std::cell::Cell;
 use std::sync::Arc;
