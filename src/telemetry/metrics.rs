@@ -22,6 +22,10 @@ pub mod names {
     pub const ACCEPTED: &str = "tambour_accepted";
     /// Verified deliveries, by source and the label of the secret that fitted.
     pub const SECRET_VERIFIED: &str = "tambour_secret_verified";
+    /// Refusals that may have lost a genuine delivery, by source and reason.
+    pub const REFUSALS: &str = "tambour_refusals";
+    /// 1 while an alert stands, by kind and source.
+    pub const ALERTS: &str = "tambour_alerts";
     /// Tasks in the file, by state.
     pub const TASKS: &str = "tambour_tasks";
     /// Ended runs, by kind and ending.
@@ -85,6 +89,8 @@ pub struct Metrics {
     callers_refused: Counter,
     accepted: Family<Labels<2>, Counter>,
     secret_verified: Family<Labels<2>, Counter>,
+    refusals: Family<Labels<2>, Counter>,
+    alerts: Family<Labels<2>, Gauge>,
     tasks: Family<Labels<1>, Gauge>,
     tasks_settled: Family<Labels<2>, Counter>,
     effects: Family<Labels<2>, Counter>,
@@ -105,6 +111,8 @@ impl Default for Metrics {
             callers_refused: Counter::default(),
             accepted: Family::default(),
             secret_verified: Family::default(),
+            refusals: Family::default(),
+            alerts: Family::default(),
             tasks: Family::default(),
             tasks_settled: Family::default(),
             effects: Family::default(),
@@ -133,6 +141,12 @@ impl Metrics {
             "Verified deliveries, by the label of the secret that fitted",
             self.secret_verified.clone(),
         );
+        registry.register(
+            names::REFUSALS,
+            "Refusals that may have lost a genuine delivery, by reason",
+            self.refusals.clone(),
+        );
+        registry.register(names::ALERTS, "1 while an alert stands, 0 once it is resolved", self.alerts.clone());
         registry.register(names::TASKS, "Tasks in the file, by state", self.tasks.clone());
         registry.register(names::TASKS_SETTLED, "Ended runs, by kind and ending", self.tasks_settled.clone());
         registry.register(names::EFFECTS, "Changes outside, by outcome", self.effects.clone());
@@ -164,6 +178,16 @@ impl Metrics {
     /// Counts which secret verified, so that an old one can be retired.
     pub fn secret_verified(&self, source: &str, label: &str) {
         self.secret_verified.get_or_create(&[("source", source.to_owned()), ("label", label.to_owned())]).inc();
+    }
+
+    /// Counts a refusal that may have lost a genuine delivery.
+    pub fn may_have_lost(&self, source: &str, reason: &'static str) {
+        self.refusals.get_or_create(&[("source", source.to_owned()), ("reason", reason.to_owned())]).inc();
+    }
+
+    /// Says whether an alert stands.
+    pub fn alert_stands(&self, kind: &str, source: &str, stands: bool) {
+        self.alerts.get_or_create(&[("kind", kind.to_owned()), ("source", source.to_owned())]).set(stands.into());
     }
 
     /// Says how many tasks stand in a state.
@@ -233,6 +257,10 @@ mod tests {
         metrics.caller_refused();
         metrics.delivery_accepted("shop", AcceptedAs::New);
         metrics.secret_verified("shop", "2026");
+        metrics.may_have_lost("shop", "over_quota");
+        metrics.alert_stands("signature", "shop", true);
+        metrics.alert_stands("signature", "crm", true);
+        metrics.alert_stands("signature", "crm", false);
         metrics.tasks_in(State::Dead, 3);
         metrics.oldest_unfinished(Duration::from_millis(1500));
         metrics.task_settled("deal", &Ending::Dead(ReasonCode::VALIDATION));
@@ -261,6 +289,7 @@ mod tests {
 
     const GOLDEN: &str = r#"# EOF
 # TYPE tambour_accepted counter
+# TYPE tambour_alerts gauge
 # TYPE tambour_batch_commands histogram
 # TYPE tambour_callers_refused counter
 # TYPE tambour_calls counter
@@ -268,10 +297,13 @@ mod tests {
 # TYPE tambour_deliveries counter
 # TYPE tambour_effects counter
 # TYPE tambour_oldest_unfinished_age_seconds gauge
+# TYPE tambour_refusals counter
 # TYPE tambour_secret_verified counter
 # TYPE tambour_tasks gauge
 # TYPE tambour_tasks_settled counter
 tambour_accepted_total{source="shop",outcome="new"} 1
+tambour_alerts{kind="signature",source="crm"} 0
+tambour_alerts{kind="signature",source="shop"} 1
 tambour_batch_commands_count 1
 tambour_batch_commands_sum 5.0
 tambour_callers_refused_total 1
@@ -283,6 +315,7 @@ tambour_deliveries_total{source="-",answer="404"} 1
 tambour_deliveries_total{source="shop",answer="200"} 1
 tambour_effects_total{target="amocrm",outcome="applied"} 1
 tambour_oldest_unfinished_age_seconds 1.5
+tambour_refusals_total{source="shop",reason="over_quota"} 1
 tambour_secret_verified_total{source="shop",label="2026"} 1
 tambour_tasks_settled_total{kind="deal",ending="dead"} 1
 tambour_tasks{state="dead"} 3"#;
