@@ -45,6 +45,16 @@ pub fn verify(source: &Source, raw: RawDelivery) -> Result<VerifiedDelivery, Ref
     Ok(VerifiedDelivery::assume_verified(&source.name, raw, secret_label))
 }
 
+/// What usually spoils the signature of a delivery that otherwise looks as its sender's own.
+///
+/// For a delivery that [`verify`] refused; `None` when it looks like a stranger's.
+pub fn causes_of_wrong_signature(source: &Source, raw: &RawDelivery) -> Option<&'static str> {
+    match &source.kind {
+        SourceKind::Shopify { .. } => shopify::looks_genuine(raw).then_some(shopify::WRONG_SIGNATURE),
+        SourceKind::Amocrm { .. } => None,
+    }
+}
+
 /// Reads what a verified delivery tells; whatever it holds, there is a reading.
 pub fn read(source: &Source, delivery: &VerifiedDelivery) -> Reading {
     match &source.kind {

@@ -60,6 +60,20 @@ pub(super) fn verify<'a>(secrets: &'a [LabelledSecret], raw: &RawDelivery) -> Re
     Ok(label)
 }
 
+/// What makes Shopify's own deliveries fail, most often first (Shopify
+/// documentation, "verify deliveries", read 2026-11; Shopify/shopify-app-js#3183).
+pub(super) const WRONG_SIGNATURE: &str = "signatures are wrong on deliveries that otherwise look genuine; usually the \
+    app's client secret was changed (add the new one to `secrets` and keep the old one for an hour), or a webhook was \
+    made in the shop's settings (add the key that is shown there), or a proxy rewrites bodies on the way";
+
+/// Whether everything but the signature is as Shopify sends it: each header
+/// once, and the agent of all recorded deliveries.
+pub(super) fn looks_genuine(raw: &RawDelivery) -> bool {
+    let has_all = [SIGNATURE, WEBHOOK_ID, TOPIC, SHOP].iter().all(|names| only(&raw.headers, names).is_some());
+    let agents = raw.headers.iter().filter(|(name, _)| name == "user-agent").map(|(_, agent)| agent);
+    has_all && agents.map(|agent| agent.to_ascii_lowercase()).any(|agent| agent.starts_with(b"shopify"))
+}
+
 /// Reads headers and body; `shops` are the domains that are ours.
 pub(super) fn read(shops: &[String], delivery: &VerifiedDelivery) -> Reading {
     let header = |names: Names| only(delivery.headers(), &names);
@@ -294,6 +308,19 @@ mod tests {
     }
 
     /// The signature comes first: a stranger learns nothing about other headers.
+    /// A stranger's request must not look like a lost delivery.
+    #[test]
+    fn what_looks_genuine_has_all_headers_and_the_agent() {
+        let check = |raw: RawDelivery, expected: bool| assert_eq!(looks_genuine(&raw), expected, "{:?}", raw.headers);
+        let forged = recorded("shopify/bad-hmac.headers", "shopify/bad-hmac.json");
+        check(forged.clone(), true);
+        for name in ["user-agent", SIGNATURE[0], WEBHOOK_ID[0], TOPIC[0], SHOP[0]] {
+            check(without(forged.clone(), name), false);
+        }
+        check(with(without(forged.clone(), "user-agent"), "user-agent", b"curl/8.5.0"), false);
+        check(with(forged, TOPIC[0], b"orders/paid"), false);
+    }
+
     #[test]
     fn headers_are_asked_for_after_the_signature() {
         let check = |raw: RawDelivery, expected| assert_eq!(verify(&shopify_source(), raw).err(), expected);
