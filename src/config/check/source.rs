@@ -15,8 +15,8 @@ const SHOPIFY_ANSWER: RangeInclusive<Duration> = Duration::from_millis(100)..=Du
 const AMOCRM_ANSWER: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_secs(2);
 /// More events fill the file before anybody looks.
 const EVENTS_PER_HOUR: RangeInclusive<u64> = 1..=10_000_000;
-/// A day's bytes may be as many as the disk of a small machine holds.
-const BYTES_PER_DAY: RangeInclusive<usize> = 1024 * 1024..=64 << 30;
+/// As many as the disk of a small machine holds; the least is one `max_body`.
+const BYTES_PER_DAY_MAX: usize = 64 << 30;
 /// The door's queue at the writer is as long.
 const INFLIGHT: RangeInclusive<usize> = 1..=4096;
 const API_TIMEOUT: RangeInclusive<Duration> = Duration::from_secs(1)..=Duration::from_mins(5);
@@ -62,7 +62,7 @@ fn shopify(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
     });
     let body = section.or("max_body", defaults::SHOPIFY_BODY_BYTES_MAX, |value| value.size(&BODY_BYTES));
     let answer = section.or("answer_within", defaults::SHOPIFY_ANSWER_WITHIN, |value| value.duration(&SHOPIFY_ANSWER));
-    let quota = section.or("quota", defaults::SHOPIFY_QUOTA, |value| quota(value, defaults::SHOPIFY_QUOTA));
+    let quota = section.or("quota", defaults::SHOPIFY_QUOTA, |value| quota(value, defaults::SHOPIFY_QUOTA, body));
     section.finish()?;
     Ok(Source {
         name,
@@ -79,7 +79,7 @@ fn amocrm(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
     let token = section.required("address_token", address_token);
     let body = section.or("max_body", defaults::AMOCRM_BODY_BYTES_MAX, |value| value.size(&BODY_BYTES));
     let answer = section.or("answer_within", defaults::AMOCRM_ANSWER_WITHIN, |value| value.duration(&AMOCRM_ANSWER));
-    let quota = section.or("quota", defaults::AMOCRM_QUOTA, |value| quota(value, defaults::AMOCRM_QUOTA));
+    let quota = section.or("quota", defaults::AMOCRM_QUOTA, |value| quota(value, defaults::AMOCRM_QUOTA, body));
     section.finish()?;
     Ok(Source {
         name,
@@ -91,10 +91,12 @@ fn amocrm(name: String, mut section: Section<'_>) -> Result<Source, Reported> {
     })
 }
 
-fn quota(value: &Value<'_>, default: Quota) -> Result<Quota, Reported> {
+/// `body` is the source's `max_body`.
+fn quota(value: &Value<'_>, default: Quota, body: Result<usize, Reported>) -> Result<Quota, Reported> {
+    let bytes_per_day = body.unwrap_or(*BODY_BYTES.start())..=BYTES_PER_DAY_MAX;
     let mut section = value.section()?;
     let events = section.or("events_per_hour", default.events_per_hour, |value| value.number(&EVENTS_PER_HOUR));
-    let bytes = section.optional("bytes_per_day", |value| value.size(&BYTES_PER_DAY));
+    let bytes = section.optional("bytes_per_day", |value| value.size(&bytes_per_day));
     let inflight = section.or("inflight", default.inflight, |value| value.number(&INFLIGHT));
     section.finish()?;
     let bytes_per_day = bytes?.and_then(|bytes| u64::try_from(bytes).ok()).unwrap_or(default.bytes_per_day);
