@@ -21,7 +21,7 @@ use crate::admin::{self, Admin};
 use crate::client::{Amocrm, SharedTransport, Shop};
 use crate::clock::SharedClock;
 use crate::config::{Config, Front, Source, SourceKind};
-use crate::ingress::{Door, Inbox};
+use crate::ingress::{Door, Inbox, Refusals};
 use crate::intake::{Intake, route_names};
 use crate::listener::{self, Certificate, CertificateState, Limits, Server};
 use crate::store::{self, OpenError, Store};
@@ -72,6 +72,7 @@ pub struct Appliance {
     services: JoinSet<()>,
     stop: watch::Sender<bool>,
     inbox: watch::Sender<Option<Inbox>>,
+    refusals: Refusals,
     admin: Admin,
     certificate_state: Option<watch::Receiver<CertificateState>>,
     bound: Bound,
@@ -104,10 +105,11 @@ impl Appliance {
         let admin = Admin::new(clock.clone(), metrics.clone());
         let certificate_state = certificate.as_ref().map(Certificate::state);
         let service = Door::new(config.clone(), clock.clone(), metrics.clone(), opened);
+        let refusals = service.refusals();
         services.spawn(reload_when_told(certificate, hangups, on(stopped.clone())));
         services.spawn(server.run(door, service, on(stopped.clone())));
         services.spawn(Server::plain(Limits::default(), metrics.clone()).run(faces, admin.clone(), on(stopped)));
-        Ok(Self { config, clock, metrics, services, stop, inbox, admin, certificate_state, bound })
+        Ok(Self { config, clock, metrics, services, stop, inbox, refusals, admin, certificate_state, bound })
     }
 
     /// The bound ports.
@@ -127,6 +129,8 @@ impl Appliance {
         let socket = admin::listen(&self.config.data)?;
         self.admin.opened(self.faces(&context));
         self.services.spawn(self.admin.clone().serve_socket(socket, on(self.stop.subscribe())));
+        self.refusals.resume(&store).map_err(Error::Stopped)?;
+        self.services.spawn(self.refusals.clone().record(store.clone(), on(self.stop.subscribe())));
         let intake = Intake::new(self.config.clone(), &first_live);
         self.inbox.send_modify(|slot| *slot = Some(Inbox { store: store.clone(), intake }));
         tracing::info!(door = %self.bound.door, admin = %self.bound.admin, "ready");
@@ -147,6 +151,7 @@ impl Appliance {
         systemd::stopping();
         self.stop.send_replace(true);
         while self.services.join_next().await.is_some() {}
+        self.refusals.flush(&store).await;
         worker_stop.send_replace(true);
         let drained = worker.join_next().await.map_or(Ok(()), outcome);
         store.close().await;

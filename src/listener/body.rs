@@ -30,7 +30,7 @@ pub enum BodyError {
     Broken,
 }
 
-/// Room for all bodies together; cheap to clone, one for the process.
+/// Room for bodies that are held together; cheap to clone, one for a source.
 ///
 /// A body takes room for each piece when the piece is here, not for the length
 /// that it announces: else a few announced bodies that never come would keep
@@ -51,6 +51,11 @@ impl BodyRoom {
     /// Room for so many bytes.
     pub fn new(bytes_max: usize) -> Self {
         Self { left: Arc::new(Semaphore::new(bytes_max)) }
+    }
+
+    /// Bytes that still find room.
+    pub fn bytes_left(&self) -> usize {
+        self.left.available_permits()
     }
 
     /// Reads the whole body, byte for byte.

@@ -1,5 +1,7 @@
 //! The door of the inbox: one commit stores a delivery, its dedup entry and its tasks.
 
+use std::any::Any;
+
 use redb::ReadableTable as _;
 use sha2::{Digest as _, Sha256};
 
@@ -62,11 +64,12 @@ pub struct AcceptCommand {
     entities: Vec<EntityRow>,
     aliases: Vec<String>,
     tasks: Vec<RoutedTask>,
+    #[expect(dead_code, reason = "it is held, and goes with the command")]
     place: Option<Place>,
 }
 
 /// Whatever takes room as long as a delivery is worked on.
-type Place = Box<dyn std::fmt::Debug + Send>;
+type Place = Box<dyn Any + Send>;
 
 #[derive(Debug)]
 struct Dedup {
@@ -143,7 +146,7 @@ impl AcceptCommand {
 
     /// Keeps what takes room until the command is carried out, though its asker may be gone by then.
     #[must_use]
-    pub fn in_place(self, place: impl std::fmt::Debug + Send + 'static) -> Self {
+    pub fn in_place(self, place: impl Any + Send) -> Self {
         Self { place: Some(Box::new(place)), ..self }
     }
 
