@@ -25,6 +25,8 @@ fn read(file: &View, now: Timestamp, failed: bool) -> Result<Health, Broken> {
         tasks: State::ALL.iter().map(|state| (state.as_str().to_owned(), of_state(*state))).collect(),
         dead: of_state(State::Dead),
         holds: file.holds()?.into_iter().map(view::hold).collect(),
+        alerts: file.alerts()?.into_iter().filter_map(view::alert).collect(),
+        open_windows: count("windows/open"),
         open_intents: count("intents/open"),
         certificate: None,
     })
@@ -43,10 +45,14 @@ impl Admin {
     /// Sets the gauges to what the file says now.
     pub(super) async fn refresh_gauges(&self) {
         let Some(context) = self.context() else { return };
-        match health(&context).await {
-            Ok(health) => {
+        let read = async { Ok::<_, Error>((health(&context).await?, context.read(View::alerts).await?)) };
+        match read.await {
+            Ok((health, alerts)) => {
                 for state in State::ALL {
                     self.metrics.tasks_in(state, health.tasks.get(state.as_str()).copied().unwrap_or_default());
+                }
+                for alert in alerts {
+                    self.metrics.alert_stands(&alert.kind, &alert.source, alert.resolved_at.is_none());
                 }
                 self.metrics.oldest_unfinished(std::time::Duration::from_secs(health.oldest_unfinished_seconds));
             }

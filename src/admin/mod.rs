@@ -11,8 +11,8 @@
 //! hold no body, no secret and no personal data; [`Request::Sample`] alone gives
 //! an order's data, for `check`.
 //!
-//! A hold or a dead task is shown and changes no status: the appliance is well,
-//! and a person has something to do.
+//! A hold, a dead task, an alert or an open window is shown and changes no
+//! status: the appliance is well, and a person has something to do.
 
 pub mod fix;
 pub mod view;

@@ -12,7 +12,7 @@ use crate::admin::{Context, Error, EventFilter, PAGE_MAX, TaskFilter, health, op
 use crate::config::Config;
 use crate::domain::Timestamp;
 use crate::intake::route_names;
-use crate::store;
+use crate::store::{self, View};
 
 /// One question or wish.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +40,8 @@ pub enum Request {
         /// At most so many; never more than [`PAGE_MAX`].
         limit: usize,
     },
+    /// Spans in which deliveries may have been lost: a list of [`view::Window`], by source and reason.
+    Windows,
     /// All that is known of one thing: [`view::Trace`].
     Trace {
         /// Whatever a person has at hand.
@@ -119,6 +121,10 @@ pub async fn answer(context: &Context, request: Request, who: &str) -> Result<Va
         }
         Request::Events { filter, before, limit } => events(context, filter, before, limit).await,
         Request::Tasks { filter, before, limit } => tasks(context, filter, before, limit).await,
+        Request::Windows => {
+            let windows = context.read(View::windows).await?;
+            Ok(json(&windows.into_iter().map(view::window).collect::<Vec<_>>()))
+        }
         Request::Trace { id } => Ok(json(&trace::trace(context, id).await?)),
         Request::Preview { wish, filter } => Ok(json(&operate::preview(context, wish, filter).await?)),
         Request::Operate { wish, filter, why, before } => {

@@ -29,7 +29,10 @@ use crate::domain::{
 };
 use crate::intake::{Intake, route_names};
 use crate::source::{RawDelivery, read, verify};
-use crate::store::{Holder, IntentSpec, ObjectRef, Opening, Outcome, Receipt, Shape, Store, TaskView};
+use crate::store::{
+    AlertChange, AlertKind, Holder, IntentSpec, ObjectRef, Opening, Outcome, Receipt, Shape, Store, TaskView,
+    WindowReason, WindowSpan,
+};
 use crate::telemetry::Metrics;
 use crate::text::Template;
 
@@ -352,14 +355,31 @@ async fn health_and_metrics_say_how_things_stand() {
     fixture.deal_moves(50_000_002).await;
     fixture.run(None, Ending::Hold, "pay the account", None).await;
     fixture.clock.advance(Duration::from_secs(89));
+    let lost =
+        WindowSpan { source: "crm".to_owned(), reason: WindowReason::OverQuota, from: START, to: START, count: 2 };
+    fixture.context.store.extend_windows(vec![lost]).await.unwrap();
+    for source in ["crm", "shop"] {
+        let raised = AlertChange::Raised { first: START, last: START, count: 3, text: "usually the secret" };
+        fixture.context.store.change_alert(AlertKind::Signature, source, raised).await.unwrap();
+    }
+    let resolved = AlertChange::Resolved { at: START };
+    fixture.context.store.change_alert(AlertKind::Signature, "crm", resolved).await.unwrap();
     let (status, body) = page(Method::GET, "/health").await;
     let health: Health = serde_json::from_str(&body).unwrap();
     assert_eq!((status, health.status.as_str(), health.dead), (StatusCode::OK, view::OK, 1));
     assert_eq!((health.oldest_unfinished_seconds, health.tasks["new"], health.open_intents), (90, 1, 0));
     assert_eq!((health.holds[0].target.as_str(), health.holds[0].text.as_str()), ("crm", "pay the account"));
+    let alerts: Vec<_> = health.alerts.iter().map(|alert| (alert.source.as_str(), alert.count)).collect();
+    assert_eq!((alerts, health.open_windows), (vec![("shop", 3)], 1));
+    let windows: Vec<view::Window> = fixture.ask(Request::Windows).await;
+    assert_eq!((windows[0].reason.as_str(), windows[0].count, windows[0].open), ("over_quota", 2, true));
     let (status, metrics) = page(Method::GET, "/metrics").await;
     assert_eq!(status, StatusCode::OK);
     assert!(metrics.contains("tambour_tasks{state=\"dead\"} 1\n"), "{metrics}");
+    for (source, stands) in [("shop", 1), ("crm", 0)] {
+        let line = format!("tambour_alerts{{kind=\"signature\",source=\"{source}\"}} {stands}\n");
+        assert!(metrics.contains(&line), "{line} is not in {metrics}");
+    }
     assert!(metrics.contains("tambour_oldest_unfinished_age_seconds 90.0\n"), "{metrics}");
     for (method, path) in [(Method::GET, "/"), (Method::POST, "/health")] {
         assert_eq!(page(method, path).await.0, StatusCode::NOT_FOUND);

@@ -32,6 +32,10 @@ pub struct Health {
     pub dead: u64,
     /// Paused targets.
     pub holds: Vec<Hold>,
+    /// What a person must look at.
+    pub alerts: Vec<Alert>,
+    /// Spans of time in which deliveries may have been lost.
+    pub open_windows: u64,
     /// Changes outside whose outcome is not recorded.
     pub open_intents: u64,
     /// The served certificate; absent behind proxies and while nobody serves.
@@ -66,6 +70,8 @@ impl Health {
             tasks: BTreeMap::new(),
             dead: 0,
             holds: Vec::new(),
+            alerts: Vec::new(),
+            open_windows: 0,
             open_intents: 0,
             certificate: None,
         }
@@ -86,6 +92,53 @@ pub struct Hold {
 /// A hold as people see it.
 pub(super) fn hold(hold: store::HoldView) -> Hold {
     Hold { target: hold.target, since: hold.since.to_string(), text: hold.text }
+}
+
+/// What a person must look at.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Alert {
+    /// `signature`.
+    pub kind: String,
+    /// The source.
+    pub source: String,
+    /// The first occurrence.
+    pub first: String,
+    /// The last one.
+    pub last: String,
+    /// How many there were.
+    pub count: u64,
+    /// What is wrong and what usually causes it.
+    pub text: String,
+}
+
+/// An alert as people see it; none when it is resolved.
+pub(super) fn alert(alert: store::AlertView) -> Option<Alert> {
+    let store::AlertView { kind, source, first, last, count, text, resolved_at } = alert;
+    let standing = Alert { kind, source, first: first.to_string(), last: last.to_string(), count, text };
+    resolved_at.is_none().then_some(standing)
+}
+
+/// A span of time in which deliveries of a source may have been lost.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// The source.
+    pub source: String,
+    /// `too_large`, `over_quota`, `unavailable`, `signature`.
+    pub reason: String,
+    /// The first refusal.
+    pub from: String,
+    /// The last one.
+    pub to: String,
+    /// How many there were.
+    pub count: u64,
+    /// Whether no sweep has covered it yet.
+    pub open: bool,
+}
+
+/// A window as people see it.
+pub(super) fn window(window: store::WindowView) -> Window {
+    let store::WindowView { source, reason, from, to, count, open } = window;
+    Window { source, reason, from: from.to_string(), to: to.to_string(), count, open }
 }
 
 /// A part of a list, newest first.

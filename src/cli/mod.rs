@@ -24,6 +24,7 @@ mod tasks;
 mod tests;
 mod time;
 mod trace;
+mod windows;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -65,6 +66,7 @@ enum Command {
     Events(events::Args),
     Tasks(tasks::Args),
     Trace(trace::Args),
+    Windows(windows::Args),
     /// Make the next attempt of tasks now; dead ones work again
     #[command(after_help = operate::RETRY_HELP)]
     Retry(operate::Args),
@@ -135,6 +137,7 @@ async fn carry_out(cli: Cli) -> Result<Exit, Error> {
         Command::Events(args) => events::run(args, &setting).await,
         Command::Tasks(args) => tasks::run(args, &setting).await,
         Command::Trace(args) => trace::run(args, &setting).await,
+        Command::Windows(args) => windows::run(args, &setting).await,
         Command::Retry(args) => operate::run(Wish::Retry, args, &setting).await,
         Command::Close(args) => operate::run(Wish::Close, args, &setting).await,
         Command::Replay(args) => operate::run(Wish::Replay, args, &setting).await,

@@ -65,6 +65,9 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
         print::say("hint: what became of it: tambour events --limit 1");
         return Ok(Exit::Ok);
     }
+    if answer.status == 503 {
+        print::say("hint: how it stands: tambour status, tambour windows");
+    }
     Ok(Exit::Refused)
 }
 
@@ -126,13 +129,15 @@ const fn meaning(status: u16) -> &'static str {
     match status {
         200 => "the delivery is on disk",
         400 => "a header is missing, or the body was cut: usually a proxy in between",
-        401 => "the signature is wrong: the secret there is another one, or a proxy rewrote the body",
+        401 => {
+            "the signature is wrong: serve has another secret than this file (restart it), or a proxy rewrote the body"
+        }
         404 => "the door knows no such source, or the address token is another one",
         405 => "the address is taken by another program, or a proxy changed the method",
         408 => "the body came too slowly",
         413 => "the body is over `max_body` of the source",
         415 => "a proxy in between compressed the body",
-        503 => "nothing was stored; the sender comes again: see tambour status",
+        503 => "nothing was stored, the sender comes again: the file is being opened, or busy, or the quota is used up",
         301 | 302 | 307 | 308 => "a redirect: senders do not follow it; give them the address that it leads to",
         _ => "no answer of a tambour: another program listens there",
     }

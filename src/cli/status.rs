@@ -7,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::link::ask_once;
 use crate::cli::{Setting, print};
 
-/// Show how the appliance stands: tasks by state, paused targets, open changes
+/// Show how the appliance stands: tasks by state, paused targets, open changes, alerts
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -40,6 +40,7 @@ fn shown(health: &Health) -> String {
         ["version".to_owned(), health.version.clone()],
         ["oldest unfinished".to_owned(), format!("{} s", health.oldest_unfinished_seconds)],
         ["open intents".to_owned(), health.open_intents.to_string()],
+        ["open windows".to_owned(), health.open_windows.to_string()],
     ];
     if let Some(certificate) = &health.certificate {
         let error = certificate.last_error.as_ref().map(|error| format!("; the files on disk are not served: {error}"));
@@ -55,5 +56,9 @@ fn shown(health: &Health) -> String {
             .iter()
             .map(|hold| [format!("paused {}", hold.target), format!("since {}: {}", seconds(&hold.since), hold.text)]),
     );
+    rows.extend(health.alerts.iter().map(|alert| {
+        let (count, first) = (alert.count, seconds(&alert.first));
+        [format!("alert {} {}", alert.kind, alert.source), format!("{count} since {first}: {}", alert.text)]
+    }));
     print::columns(rows)
 }
