@@ -91,6 +91,11 @@ pub fn entity_key(source: &str, account: &str, entity_kind: &str, entity_id: &st
     KeyBuilder::new().part(source).part(account).part(entity_kind).part(entity_id).finish()
 }
 
+/// The text under which an entity is found; a longer id is cut.
+pub(super) fn entity_id(id: &str) -> String {
+    id.chars().take(100).collect()
+}
+
 impl AcceptCommand {
     /// Puts the command together.
     ///
@@ -171,7 +176,7 @@ fn item_record(item: &Item) -> ItemRecord {
 fn entity_row(source: &str, account: &str, item: &Item) -> Option<EntityRow> {
     let Item::Fact(fact) = item else { return None };
     Some(EntityRow {
-        id: fact.entity_id.chars().take(100).collect(),
+        id: entity_id(&fact.entity_id),
         key: entity_key(source, account, &fact.entity_kind, &fact.entity_id),
         source_time: fact.source_time,
         is_whole: fact.is_whole,

@@ -151,7 +151,7 @@ pub(super) struct Open {
 }
 
 /// Stands for a person in place of a task's id and token; real ones begin at 1.
-const NO_TASK: u64 = 0;
+pub(super) const NO_TASK: u64 = 0;
 
 /// `Opening` before the commit.
 pub(super) enum Opened {

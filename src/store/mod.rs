@@ -29,6 +29,7 @@ mod settle;
 #[cfg(test)]
 mod tests;
 mod trace;
+mod verify;
 mod view;
 mod window;
 mod writer;
@@ -52,6 +53,7 @@ pub use queue::Meeting;
 pub use record::Malformed;
 pub use row::{AuditView, EventView, HoldView, IntentView, ItemView, ObjectsView, TaskView};
 pub use settle::Settled;
+pub use verify::{Damage, Findings, Progress, verify};
 pub use view::View;
 pub use window::{WindowReason, WindowSpan, WindowView};
 pub use writer::{DOOR_WAITING_MAX, Pulse};

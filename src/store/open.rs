@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, DatabaseError, ReadableTable as _, WriteTransaction};
+use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable, WriteTransaction};
 
 use crate::clock::SharedClock;
 use crate::domain::{EventId, Pauses, Timestamp};
@@ -144,6 +144,16 @@ pub(super) fn prepare(
 /// Refuses a newer file before any table is opened whose shape it may have changed.
 fn check_format(txn: &WriteTransaction) -> Result<(), Failure> {
     let meta = txn.open_table(schema::META).map_err(Broken::from)?;
+    known_format(&meta)
+}
+
+/// The same for a file that is only read.
+pub(super) fn check_readable(database: &Database) -> Result<(), Failure> {
+    let txn = database.begin_read().map_err(Broken::from)?;
+    known_format(&txn.open_table(schema::META).map_err(Broken::from)?)
+}
+
+fn known_format(meta: &impl ReadableTable<&'static str, u64>) -> Result<(), Failure> {
     let found = meta.get(schema::META_FORMAT).map_err(Broken::from)?.map_or(0, |version| version.value());
     if found > schema::FORMAT_VERSION { Err(Failure::Newer { found }) } else { Ok(()) }
 }
@@ -181,7 +191,7 @@ fn load_dedup(batch: &mut Batch<'_>) -> Result<(), Broken> {
     Ok(())
 }
 
-fn split_dedup(row: &[u8]) -> Result<(KeyHash, Timestamp), Malformed> {
+pub(super) fn split_dedup(row: &[u8]) -> Result<(KeyHash, Timestamp), Malformed> {
     let bad = || Malformed { what: "dedup", why: "its length".to_owned() };
     let (hash, rest) = row.split_first_chunk::<16>().ok_or_else(bad)?;
     let (time, rest) = rest.split_first_chunk::<8>().ok_or_else(bad)?;

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use redb::Database;
 
 use super::disk::Disk;
-use super::{LATEST, START, consistency, open, seed, shop_command};
+use super::{LATEST, START, agreement, open, seed, shop_command};
 use crate::clock::{ManualClock, SystemClock};
 use crate::domain::{Ending, EventId, Pauses, Settlement, State, TaskId};
 use crate::source::samples;
@@ -52,7 +52,7 @@ async fn everything_is_refused(store: &Store) {
 
 fn all_promised_is_there(disk: &Disk, clock: &Arc<ManualClock>, promised: &Promised, story: &str) {
     let store = open(disk, clock);
-    consistency::check(&store);
+    agreement::check(&store);
     let view = store.view().unwrap();
     for event in &promised.events {
         assert!(view.event(*event).unwrap().is_some(), "{event} was acknowledged and is lost: {story}");

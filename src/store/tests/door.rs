@@ -214,7 +214,7 @@ async fn two_copies_in_one_batch_are_one_event() {
     assert_eq!(other.unwrap().receipt(), &Receipt::Conflict { event: EventId::new(2) });
     store.close().await;
     assert_eq!(store.pulse().borrow().commits, 3, "the gate, the three deliveries, the mark of the stop");
-    super::consistency::check(&store);
+    super::agreement::check(&store);
 }
 
 /// B15, P02: copies that come at the same moment.
@@ -237,7 +237,7 @@ async fn fifty_parallel_copies_are_one_event_and_one_task() {
         assert!(counts.contains(&(expected.0.to_owned(), expected.1)), "{expected:?} in {counts:?}");
     }
     store.close().await;
-    super::consistency::check(&store);
+    super::agreement::check(&store);
 }
 
 #[tokio::test]

@@ -4,8 +4,8 @@
 //! told. Whatever a test does with it, the file must agree with itself
 //! afterwards: every desk is checked when it is dropped.
 
+mod agreement;
 mod breakage;
-mod consistency;
 mod disk;
 mod door;
 mod golden;
@@ -136,7 +136,7 @@ impl Desk {
 impl Drop for Desk {
     fn drop(&mut self) {
         if !std::thread::panicking() {
-            consistency::check(&self.store);
+            agreement::check(&self.store);
         }
     }
 }

@@ -94,8 +94,8 @@ fn the_file_is_its_owners_alone() {
     let path = folder.path().join(FILE_NAME);
     for _ in 0..2 {
         drop(Store::open(folder.path(), SystemClock::start(), Pauses::default(), Arc::default()).unwrap());
-        let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+        let mode = fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o644)).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
     }
 }

@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{CRM, Desk, LATEST, ONCE, consistency, in_lane, key, notice_of, seed};
+use super::{CRM, Desk, LATEST, ONCE, agreement, in_lane, key, notice_of, seed};
 use crate::domain::{Ending, IntentId, Key, ReasonCode, Settlement, TaskId, TaskSeed};
 use crate::source::samples;
 use crate::store::{EventState, Holder, IntentSpec, LeasedTask, ObjectRef, Opening, Outcome, Shape, Wish};
@@ -21,7 +21,7 @@ async fn any_order_of_commands_leaves_a_file_that_agrees_with_itself() {
         for step in 0..STEPS {
             life.step().await;
             if step % STEPS_PER_CHECK == 0 {
-                consistency::check(&life.desk.store);
+                agreement::check(&life.desk.store);
             }
         }
     }

@@ -1,0 +1,60 @@
+//! Counts against the sums of a scan, sequences against the greatest numbers met, and the small tables.
+
+use std::collections::BTreeMap;
+
+use redb::ReadableTable as _;
+
+use crate::store::error::Broken;
+use crate::store::record::{AuditRecord, HoldRecord};
+use crate::store::schema;
+use crate::store::verify::{Scan, exists};
+
+/// The counts that sum up rows.
+const SUMS: [&str; 4] = ["tasks/", "dead/", "events/", "intents/"];
+
+/// Holds and the audit trail.
+pub(super) fn people(scan: &mut Scan<'_>) -> Result<(), Broken> {
+    let tasks = scan.txn.open_table(schema::TASKS)?;
+    for row in scan.txn.open_table(schema::HOLDS)?.iter()? {
+        let (target, value) = row?;
+        let Some(hold) = scan.decode::<HoldRecord>(target.value(), value.value()) else { continue };
+        let has_task = hold.task.map(|task| exists(&tasks, task)).transpose()?;
+        scan.must(has_task != Some(false), "holds", target.value(), "the task that caused it is absent");
+    }
+    for row in scan.txn.open_table(schema::AUDIT)?.iter()? {
+        let (ordinal, value) = row?;
+        scan.given(schema::META_LAST_AUDIT, ordinal.value());
+        scan.decode::<AuditRecord>(ordinal.value(), value.value());
+    }
+    Ok(())
+}
+
+/// Comes last: it judges by what all other steps have met.
+pub(super) fn counts(scan: &mut Scan<'_>) -> Result<(), Broken> {
+    let mut kept = BTreeMap::new();
+    for row in scan.txn.open_table(schema::COUNTS)?.iter()? {
+        scan.row("counts");
+        let (name, count) = row?;
+        if SUMS.iter().any(|prefix| name.value().starts_with(prefix)) {
+            kept.insert(name.value().to_owned(), count.value());
+        }
+    }
+    let mut sums = std::mem::take(&mut scan.sums);
+    for name in kept.keys() {
+        sums.entry(name.clone()).or_default();
+    }
+    for (name, sum) in sums {
+        let count = kept.get(&name).copied().unwrap_or_default();
+        scan.must(count == sum, "counts", &name, &format!("says {count}, and the rows say {sum}"));
+    }
+    sequences(scan)
+}
+
+fn sequences(scan: &mut Scan<'_>) -> Result<(), Broken> {
+    let meta = scan.txn.open_table(schema::META)?;
+    for (sequence, greatest) in std::mem::take(&mut scan.greatest) {
+        let last = meta.get(sequence)?.map_or(0, |last| last.value());
+        scan.must(last >= greatest, "meta", sequence, &format!("says {last}, and {greatest} is in use"));
+    }
+    Ok(())
+}
