@@ -6,7 +6,7 @@ use std::process::ExitCode;
 pub(super) const HELP: &str = "\
 Exit codes:
   0    done
-  1    refused, or nothing matched
+  1    refused, nothing matched, or the data file is damaged
   2    the command line means nothing
   3    the configuration, or what it names, must be put right
   4    the data file is in use, absent or unusable
@@ -19,7 +19,7 @@ Exit codes:
 pub(super) enum Exit {
     /// Done.
     Ok,
-    /// Somebody said no, or nothing matched.
+    /// Somebody said no, nothing matched, or the data file is damaged.
     Refused,
     /// The command line means nothing.
     Usage,

@@ -24,6 +24,7 @@ mod tasks;
 mod tests;
 mod time;
 mod trace;
+mod verify;
 mod windows;
 
 use std::path::PathBuf;
@@ -79,6 +80,7 @@ enum Command {
     Resume(resume::Args),
     Ask(ask::Args),
     Send(send::Args),
+    Verify(verify::Args),
     Demo(demo::Args),
 }
 
@@ -144,6 +146,7 @@ async fn carry_out(cli: Cli) -> Result<Exit, Error> {
         Command::Resume(args) => resume::run(args, &setting).await,
         Command::Ask(args) => ask::run(args, &setting).await,
         Command::Send(args) => send::run(args, &setting).await,
+        Command::Verify(args) => verify::run(args, &setting).await,
         Command::Demo(args) => Ok(demo::run(args, &setting.clock).await?),
     }
 }

@@ -57,3 +57,25 @@ async fn a_stop_is_orderly() {
     assert!(open[0].to_string().contains("\"clean\":true"), "{open:?}");
     again.stop().await;
 }
+
+/// `verify` needs the file for itself: refused beside `serve`, clean after a stop and after a kill.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn verify_is_refused_while_serve_runs_and_clean_afterwards() {
+    let world = World::new().await;
+    let absent = world.run(&["verify"]).await;
+    assert_eq!(absent.code, Some(4), "{absent:?}");
+    let served = world.serve().await;
+    served.post(&world.order(&world.annas_order(1001, "10.00"), "orders/create", "w-1")).await;
+    served.ended(1).await;
+    let refused = world.run(&["verify"]).await;
+    assert_eq!(refused.code, Some(4), "{refused:?}");
+    assert!(refused.stderr.contains("hint: ") && refused.stderr.contains("stop tambour"), "{refused:?}");
+    served.kill().await;
+    let killed = world.run(&["verify", "--json"]).await;
+    assert_eq!(killed.code, Some(0), "{killed:?}");
+    assert_eq!(killed.json()["rows"]["events"], 1);
+    world.serve().await.stop().await;
+    let stopped = world.run(&["verify"]).await;
+    assert_eq!(stopped.code, Some(0), "{stopped:?}");
+    assert!(stopped.stdout.starts_with("no damage: 1 events, 1 tasks, 3 intents"), "{stopped:?}");
+}
