@@ -5,7 +5,7 @@ use std::fs;
 use redb::{ReadableTable as _, TableDefinition, WriteTransaction};
 
 use super::{CRM, Desk, LATEST, MINUTE, ONCE, in_lane, key, notice_of, open, seed};
-use crate::clock::{SharedClock, SystemClock};
+use crate::clock::{Clock as _, SharedClock, SystemClock};
 use crate::domain::{Ending, Pauses, ReasonCode, Settlement, TaskId};
 use crate::source::samples;
 use crate::store::body;
@@ -14,7 +14,10 @@ use crate::store::record::{
 };
 use crate::store::schema;
 use crate::store::verify::{Damage, Findings, scan, verify};
-use crate::store::{EventState, Holder, IntentSpec, ObjectRef, OpenError, Opening, Outcome, Shape, Store, Wish};
+use crate::store::{
+    AlertChange, AlertKind, EventState, Holder, IntentSpec, ObjectRef, OpenError, Opening, Outcome, Shape, Store,
+    WindowReason, WindowSpan, Wish,
+};
 
 /// Panics when the file does not agree with itself.
 pub(super) fn check(store: &Store) {
@@ -60,6 +63,11 @@ async fn full() -> Desk {
     desk.clock.advance(MINUTE);
     let run = desk.lease(1).await.remove(0);
     open_intent(&desk, Holder::Task(run.ticket()), "1").await;
+    let now = desk.clock.now();
+    let lost = WindowSpan { source: "shop".to_owned(), reason: WindowReason::Signature, from: now, to: now, count: 3 };
+    desk.store.extend_windows(vec![lost]).await.unwrap();
+    let raised = AlertChange::Raised { first: now, last: now, count: 3, text: "wrong secret" };
+    desk.store.change_alert(AlertKind::Signature, "shop", raised).await.unwrap();
     desk
 }
 

@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use redb::ReadableTable as _;
 
 use crate::store::error::Broken;
-use crate::store::record::{AuditRecord, HoldRecord};
+use crate::store::record::{AlertRecord, AuditRecord, HoldRecord, WindowRecord};
 use crate::store::schema;
 use crate::store::verify::{Scan, exists};
 
 /// The counts that sum up rows.
-const SUMS: [&str; 4] = ["tasks/", "dead/", "events/", "intents/"];
+const SUMS: [&str; 5] = ["tasks/", "dead/", "events/", "intents/", "windows/"];
 
 /// Holds and the audit trail.
 pub(super) fn people(scan: &mut Scan<'_>) -> Result<(), Broken> {
@@ -25,6 +25,27 @@ pub(super) fn people(scan: &mut Scan<'_>) -> Result<(), Broken> {
         let (ordinal, value) = row?;
         scan.given(schema::META_LAST_AUDIT, ordinal.value());
         scan.decode::<AuditRecord>(ordinal.value(), value.value());
+    }
+    Ok(())
+}
+
+/// Windows and alerts: one open window for a source and reason, the newest.
+pub(super) fn losses(scan: &mut Scan<'_>) -> Result<(), Broken> {
+    let mut before: Option<(String, String, bool)> = None;
+    for row in scan.txn.open_table(schema::WINDOWS)?.iter()? {
+        let (key, value) = row?;
+        let (source, reason, from) = key.value();
+        let name = format!("{source}/{reason}/{from}");
+        let Some(window) = scan.decode::<WindowRecord>(&name, value.value()) else { continue };
+        let is_older_open = before.is_some_and(|(s, r, open)| open && s == source && r == reason);
+        scan.must(!is_older_open, "windows", &name, "an older window of the same source and reason is open");
+        *scan.sums.entry("windows/open".to_owned()).or_default() += u64::from(window.open);
+        before = Some((source.to_owned(), reason.to_owned(), window.open));
+    }
+    for row in scan.txn.open_table(schema::ALERTS)?.iter()? {
+        let (key, value) = row?;
+        let (kind, source) = key.value();
+        scan.decode::<AlertRecord>(format!("{kind}/{source}"), value.value());
     }
     Ok(())
 }

@@ -95,7 +95,7 @@ pub fn verify(folder: &Path, progress: Progress<'_>) -> Result<Findings, OpenErr
 type Step = fn(&mut Scan<'_>) -> Result<(), Broken>;
 
 /// The tables whose rows each step reads, and the step; counts and sequences come last.
-const STEPS: [(&str, Step); 20] = [
+const STEPS: [(&str, Step); 21] = [
     ("tasks", tasks::tasks),
     ("task_keys", tasks::task_keys),
     ("follow_ups", tasks::follow_ups),
@@ -115,6 +115,7 @@ const STEPS: [(&str, Step); 20] = [
     ("intents", intents::intents),
     ("objects", intents::objects),
     ("holds", counts::people),
+    ("windows", counts::losses),
     ("counts", counts::counts),
 ];
 
