@@ -16,6 +16,8 @@ mod answers;
 mod bytes;
 /// The process dies on every line that matters.
 mod crash;
+/// A flood of one source leaves the others their part.
+mod flood;
 /// Search lags behind creates, and answers are lost.
 mod lag;
 /// A deal on its stage gets one note.

@@ -1,89 +1,10 @@
-//! The door through real TLS: the answer table, floods of one delivery, and what is logged.
+//! The door through real TLS: floods of one delivery, what is logged, what is told.
 
 use bytes::Bytes;
-use http_body_util::Full;
-use hyper::Request;
 use tambour::sandbox::OrderSketch;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 
-use crate::process::fixture::{ADDRESS_TOKEN, Delivery, STAGE_CONTRACT, STAGE_FIRST, Served, World, field, within};
-
-async fn status(served: &Served, request: Request<Full<Bytes>>) -> u16 {
-    served.sender().exchange(request).await.unwrap().status
-}
-
-fn request(method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Request<Full<Bytes>> {
-    let builder = Request::builder().method(method).uri(path).header("host", "localhost");
-    let builder = headers.iter().fold(builder, |builder, (name, value)| builder.header(*name, *value));
-    builder.body(Full::new(Bytes::copy_from_slice(body))).unwrap()
-}
-
-/// B42: with and without a trailing slash, never a redirect. Unknown source and
-/// wrong token look alike.
-#[tokio::test]
-async fn every_address_and_method_has_its_answer() {
-    let world = World::new().await;
-    let served = world.serve().await;
-    let crm = format!("/in/crm/{ADDRESS_TOKEN}");
-    let table: Vec<(&str, String, u16)> = vec![
-        ("GET", "/in/shop".to_owned(), 200),
-        ("HEAD", "/in/shop/".to_owned(), 200),
-        ("GET", crm.clone(), 200),
-        ("GET", format!("{crm}/"), 200),
-        ("PUT", "/in/shop".to_owned(), 405),
-        ("DELETE", crm.clone(), 405),
-        ("POST", "/in/crm".to_owned(), 404),
-        ("POST", "/in/crm/0123456789abcdef-addresS".to_owned(), 404),
-        ("POST", format!("/in/shop/{ADDRESS_TOKEN}"), 404),
-        ("POST", "/in/nobody".to_owned(), 404),
-        ("GET", "/in/nobody".to_owned(), 404),
-        ("POST", "/in/".to_owned(), 404),
-        ("GET", "/".to_owned(), 404),
-        ("POST", "/in/shop".to_owned(), 401),
-    ];
-    for (method, path, expected) in table {
-        assert_eq!(status(&served, request(method, &path, &[], b"{}")).await, expected, "{method} {path}");
-    }
-    served.stop().await;
-}
-
-#[tokio::test]
-async fn refusals_store_nothing_and_say_what_to_do() {
-    let world = World::new().await;
-    let served = world.serve().await;
-    let order = world.annas_order(1001, "10.00");
-    let good = world.order(&order, "orders/create", "w-1");
-
-    let mut forged = good.clone();
-    forged.body = Bytes::from(forged.body.iter().map(|b| if *b == b'1' { b'2' } else { *b }).collect::<Vec<_>>());
-    assert_eq!(served.post(&forged).await.status, 401);
-
-    let mut anonymous = good.clone();
-    anonymous.headers.retain(|(name, _)| !name.eq_ignore_ascii_case("x-shopify-webhook-id"));
-    let answered = served.post(&anonymous).await;
-    assert_eq!(answered.status, 400);
-    assert!(answered.text.to_lowercase().contains("webhook-id"), "{answered:?}");
-
-    let mut zipped = good.clone();
-    zipped.headers.push(("content-encoding".to_owned(), "gzip".to_owned()));
-    assert_eq!(served.post(&zipped).await.status, 415);
-
-    // Too long in one piece, and announced as too long: the sender sees why either way.
-    let big = world.hook(Bytes::from(vec![b'a'; 9 * 1024 * 1024]));
-    assert_eq!(served.post(&big).await.status, 413);
-    let big = Delivery { body: Bytes::from(vec![b' '; 300 * 1024]), ..good.clone() };
-    assert_eq!(served.post(&big).await.status, 413);
-
-    let events = world.run(&["events", "--json"]).await.json();
-    assert_eq!(events["items"].as_array().map(Vec::len), Some(0), "{events}");
-
-    let identity = ("content-encoding".to_owned(), "identity".to_owned());
-    let plain = Delivery { headers: [good.headers.clone(), vec![identity]].concat(), ..good };
-    assert_eq!(served.post(&plain).await.status, 200);
-    served.stop().await;
-}
+use crate::process::fixture::{ADDRESS_TOKEN, STAGE_CONTRACT, STAGE_FIRST, World, field};
 
 /// B15, P02: fifty identical deliveries at once are one event, one task, one deal.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -183,11 +104,11 @@ async fn health_and_metrics_tell_how_it_stands() {
     let served = world.serve().await;
     served.post(&world.order(&world.annas_order(1001, "10.00"), "orders/create", "w-1")).await;
     served.ended(1).await;
-    let health = get(&served, "/health").await;
+    let health = served.get("/health").await;
     for part in ["HTTP/1.1 200", "\"status\":\"ok\"", "\"done\":1", "\"open_intents\":0"] {
         assert!(health.contains(part), "{part} is not in {health}");
     }
-    let metrics = get(&served, "/metrics").await;
+    let metrics = served.get("/metrics").await;
     let parts = [
         "tambour_deliveries_total{source=\"shop\",answer=\"200\"} 1",
         "tambour_tasks{state=\"done\"} 1",
@@ -198,15 +119,6 @@ async fn health_and_metrics_tell_how_it_stands() {
     for part in parts {
         assert!(metrics.contains(part), "{part} is not in {metrics}");
     }
-    assert!(get(&served, "/").await.contains("HTTP/1.1 404"));
+    assert!(served.get("/").await.contains("HTTP/1.1 404"));
     served.stop().await;
-}
-
-async fn get(served: &Served, path: &str) -> String {
-    let mut stream = TcpStream::connect(served.admin).await.unwrap();
-    let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
-    stream.write_all(request.as_bytes()).await.unwrap();
-    let mut answer = String::new();
-    within(stream.read_to_string(&mut answer)).await.unwrap();
-    answer
 }

@@ -8,19 +8,22 @@ use std::net::SocketAddr;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{ExitStatus, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use rustls::pki_types::CertificateDer;
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tambour::clock::{SharedClock, SystemClock};
 use tambour::sandbox::{Answered, OrderSketch, Request, Running, Sandbox, Sender, Settings, shopify_headers, sign};
 use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader};
-use tokio::net::TcpListener;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::process::{Child, Command};
 use tokio::sync::watch;
 use tokio::task::JoinSet;
+use tokio_rustls::TlsConnector;
 
 pub(crate) const SHOP: &str = "tambour-test.myshopify.com";
 pub(crate) const SECRET: &str = "shpss_test_secret";
@@ -111,9 +114,13 @@ impl World {
 
     /// A signed delivery of an order.
     pub(crate) fn order(&self, order: &OrderSketch, topic: &str, webhook_id: &str) -> Delivery {
-        let body = Bytes::from(order.to_json().to_string());
+        self.signed(SECRET, SHOP, topic, webhook_id, Bytes::from(order.to_json().to_string()))
+    }
+
+    /// A delivery of any shop, signed with any secret.
+    pub(crate) fn signed(&self, secret: &str, shop: &str, topic: &str, webhook_id: &str, body: Bytes) -> Delivery {
         let event = format!("event-{webhook_id}");
-        let headers = shopify_headers(topic, SHOP, webhook_id, &event, self.clock.now(), &sign(SECRET, &body));
+        let headers = shopify_headers(topic, shop, webhook_id, &event, self.clock.now(), &sign(secret, &body));
         Delivery { path: "/in/shop".to_owned(), headers, body }
     }
 
@@ -205,6 +212,45 @@ impl Served {
 
     pub(crate) async fn post(&self, delivery: &Delivery) -> Answered {
         within(self.sender().post(&delivery.path, &delivery.headers, delivery.body.clone())).await.unwrap()
+    }
+
+    /// Sends text over TLS and reads until the door closes.
+    pub(crate) async fn exchange(&self, sent: &str) -> String {
+        let mut roots = RootCertStore::empty();
+        roots.add(self.certificate.clone()).unwrap();
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+        let connector = TlsConnector::from(Arc::new(config.with_root_certificates(roots).with_no_client_auth()));
+        let name = ServerName::try_from("localhost").unwrap();
+        let mut stream = connector.connect(name, TcpStream::connect(self.door).await.unwrap()).await.unwrap();
+        stream.write_all(sent.as_bytes()).await.unwrap();
+        let mut read = Vec::new();
+        // A reset is a close too; what came before it counts.
+        drop(within(stream.read_to_end(&mut read)).await);
+        String::from_utf8(read).unwrap()
+    }
+
+    /// What the loopback face answers.
+    pub(crate) async fn get(&self, path: &str) -> String {
+        let mut stream = TcpStream::connect(self.admin).await.unwrap();
+        let request = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        within(stream.read_to_string(&mut answer)).await.unwrap();
+        answer
+    }
+
+    /// Asks the loopback face until the answer fits.
+    pub(crate) async fn get_until(&self, path: &str, fits: impl Fn(&str) -> bool) -> String {
+        within(async {
+            loop {
+                let answer = self.get(path).await;
+                if fits(&answer) {
+                    return answer;
+                }
+            }
+        })
+        .await
     }
 
     /// Waits until the log holds `count` lines that fit; gives them.

@@ -1,7 +1,9 @@
 //! The real binary as a child process: real TLS, real fsync, real SIGKILL, real HTTP to the sandbox.
 
+mod answers;
 mod cli;
 mod crash;
 mod door;
 mod fixture;
+mod refusals;
 mod restart;
