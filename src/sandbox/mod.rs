@@ -50,7 +50,7 @@ pub use operation::{Operation, UnknownOperation};
 pub use oracle::{ContactSnapshot, Counts, LeadSnapshot, TaskSnapshot};
 pub use order::{OrderLine, OrderSketch, shopify_headers, sign};
 pub use scene::Error;
-pub use sender::{Answered, SendError, Sender};
+pub use sender::{Answered, Line, SendError, Sender};
 pub use settings::{Pipeline, Settings, Stage, User};
 
 #[cfg(test)]

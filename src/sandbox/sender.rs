@@ -1,19 +1,23 @@
 //! The emulated source's way out: posts deliveries over real TLS, as senders do.
 
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
 use bytes::Bytes;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
+use hyper::client::conn::http1;
 use hyper::header::{HOST, HeaderName, HeaderValue};
 use hyper_util::rt::TokioIo;
 use rustls::RootCertStore;
 use rustls::pki_types::{CertificateDer, ServerName};
-use tokio::net::TcpStream;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpSocket;
 use tokio_rustls::TlsConnector;
 
-/// Posts to one address, each delivery on a connection of its own.
+/// Posts to one address, each delivery on a connection of its own or all on one [`Line`].
 #[derive(Clone)]
 pub struct Sender {
     address: SocketAddr,
@@ -66,11 +70,66 @@ impl Sender {
         Ok(Self { address, host, tls: TlsConnector::from(Arc::new(config)) })
     }
 
-    /// Posts a body and waits for the answer.
+    /// Posts a body on a connection of its own and waits for the answer.
     ///
     /// # Errors
     /// [`SendError`] when no whole answer came.
     pub async fn post(&self, path: &str, headers: &[(String, String)], body: Bytes) -> Result<Answered, SendError> {
+        self.line(None).await?.post(path, headers, body).await
+    }
+
+    /// Sends any request on a connection of its own and waits for the answer.
+    ///
+    /// # Errors
+    /// [`SendError`] when no whole answer came.
+    pub async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answered, SendError> {
+        self.line(None).await?.exchange(request).await
+    }
+
+    /// Opens a connection for requests one after another, from one of the machine's addresses or any.
+    ///
+    /// # Errors
+    /// [`SendError`] when there is none.
+    pub async fn line(&self, from: Option<IpAddr>) -> Result<Line, SendError> {
+        let stream = TokioIo::new(self.connect(from).await?);
+        let (requests, connection) =
+            http1::handshake(stream).await.map_err(|error| SendError::Http(self.address, error))?;
+        Ok(Line { address: self.address, requests, connection: connection.boxed().fuse() })
+    }
+
+    /// Opens a bare connection, for a peer that does not behave.
+    ///
+    /// # Errors
+    /// [`SendError`] when there is none.
+    pub async fn connect(
+        &self,
+        from: Option<IpAddr>,
+    ) -> Result<impl AsyncRead + AsyncWrite + Send + Unpin + use<>, SendError> {
+        let broken = |error| SendError::Connection(self.address, error);
+        let socket = if self.address.is_ipv4() { TcpSocket::new_v4() } else { TcpSocket::new_v6() }.map_err(broken)?;
+        if let Some(from) = from {
+            socket.bind(SocketAddr::new(from, 0)).map_err(broken)?;
+        }
+        let tcp = socket.connect(self.address).await.map_err(broken)?;
+        tcp.set_nodelay(true).map_err(broken)?;
+        self.tls.connect(self.host.clone(), tcp).await.map_err(broken)
+    }
+}
+
+/// One open connection; after an error it is of no more use.
+pub struct Line {
+    address: SocketAddr,
+    requests: http1::SendRequest<Full<Bytes>>,
+    /// Carries the bytes while an exchange waits.
+    connection: futures_util::future::Fuse<BoxFuture<'static, Result<(), hyper::Error>>>,
+}
+
+impl Line {
+    /// Posts a body and waits for the answer.
+    ///
+    /// # Errors
+    /// [`SendError`] when no whole answer came.
+    pub async fn post(&mut self, path: &str, headers: &[(String, String)], body: Bytes) -> Result<Answered, SendError> {
         let mut request = Request::post(path).header(HOST, "localhost");
         for (name, value) in headers {
             let name = HeaderName::from_bytes(name.as_bytes()).map_err(|e| SendError::Header(e.into()))?;
@@ -80,19 +139,12 @@ impl Sender {
         self.exchange(request.body(Full::new(body)).map_err(SendError::Header)?).await
     }
 
-    /// Sends any request and waits for the answer.
-    ///
-    /// # Errors
-    /// [`SendError`] when no whole answer came.
-    pub async fn exchange(&self, request: Request<Full<Bytes>>) -> Result<Answered, SendError> {
-        let broken = |e| SendError::Connection(self.address, e);
-        let http = |e| SendError::Http(self.address, e);
-        let tcp = TcpStream::connect(self.address).await.map_err(broken)?;
-        let stream = self.tls.connect(self.host.clone(), tcp).await.map_err(broken)?;
-        let (mut sender, connection) =
-            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(http)?;
+    async fn exchange(&mut self, request: Request<Full<Bytes>>) -> Result<Answered, SendError> {
+        let http = |error| SendError::Http(self.address, error);
+        let requests = &mut self.requests;
         let exchange = async {
-            let response = sender.send_request(request).await.map_err(http)?;
+            requests.ready().await.map_err(http)?;
+            let response = requests.send_request(request).await.map_err(http)?;
             let status = response.status().as_u16();
             let body = response.into_body().collect().await.map_err(http)?.to_bytes();
             Ok(Answered { status, text: String::from_utf8_lossy(&body).into_owned() })
@@ -100,7 +152,7 @@ impl Sender {
         tokio::pin!(exchange);
         tokio::select! {
             answered = &mut exchange => answered,
-            ended = connection => match ended {
+            ended = &mut self.connection => match ended {
                 // The answer may be whole although the connection is closed.
                 Ok(()) => exchange.await,
                 Err(error) => Err(http(error)),
