@@ -6,6 +6,7 @@
 //! next (`error.rs`); `exit.rs` lists the codes.
 
 mod ask;
+mod bench;
 mod check;
 mod demo;
 mod error;
@@ -81,6 +82,7 @@ enum Command {
     Ask(ask::Args),
     Send(send::Args),
     Verify(verify::Args),
+    Bench(bench::Args),
     Demo(demo::Args),
 }
 
@@ -147,6 +149,7 @@ async fn carry_out(cli: Cli) -> Result<Exit, Error> {
         Command::Ask(args) => ask::run(args, &setting).await,
         Command::Send(args) => send::run(args, &setting).await,
         Command::Verify(args) => verify::run(args, &setting).await,
+        Command::Bench(args) => bench::run(args, &setting).await,
         Command::Demo(args) => Ok(demo::run(args, &setting.clock).await?),
     }
 }

@@ -13,18 +13,18 @@ use crate::cli::demo::Error;
 use crate::sandbox::Settings;
 
 /// The shop that the demo plays.
-pub(super) const SHOP: &str = "tambour-test.myshopify.com";
+pub(in crate::cli) const SHOP: &str = "tambour-test.myshopify.com";
 /// The secret that the shop signs with.
-pub(super) const SHOP_SECRET: &str = "shpss_demo_secret";
+pub(in crate::cli) const SHOP_SECRET: &str = "shpss_demo_secret";
 /// The long part of the address that amoCRM sends to.
-pub(super) const ADDRESS_TOKEN: &str = "demo-address-token-5f3a9c";
+pub(in crate::cli) const ADDRESS_TOKEN: &str = "demo-address-token-5f3a9c";
 /// The stage that the contract note belongs to.
-pub(super) const STAGE_CONTRACT: u64 = 61_000_003;
+pub(in crate::cli) const STAGE_CONTRACT: u64 = 61_000_003;
 /// The stage before it.
-pub(super) const STAGE_FIRST: u64 = 61_000_002;
+pub(in crate::cli) const STAGE_FIRST: u64 = 61_000_002;
 
 /// The folder, temporary or given.
-pub(super) struct Folder {
+pub(in crate::cli) struct Folder {
     path: PathBuf,
     certificate: CertificateDer<'static>,
     _temporary: Option<TempDir>,
@@ -32,7 +32,7 @@ pub(super) struct Folder {
 
 impl Folder {
     /// Makes the folder's files; `sandbox` is where the emulated systems listen.
-    pub(super) fn make(dir: Option<PathBuf>, sandbox: SocketAddr) -> Result<Self, Error> {
+    pub(in crate::cli) fn make(dir: Option<PathBuf>, sandbox: SocketAddr) -> Result<Self, Error> {
         let io = |source| Error::Io("make the demo's folder", source);
         let temporary = if dir.is_none() { Some(TempDir::with_prefix("tambour-demo-").map_err(io)?) } else { None };
         let path = dir.or_else(|| temporary.as_ref().map(|t| t.path().to_owned())).unwrap_or_default();
@@ -53,19 +53,19 @@ impl Folder {
         Ok(Self { path, certificate: made.cert.der().clone(), _temporary: temporary })
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::cli) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn config(&self) -> PathBuf {
+    pub(in crate::cli) fn config(&self) -> PathBuf {
         self.path.join("tambour.toml")
     }
 
-    pub(super) fn log(&self) -> PathBuf {
+    pub(in crate::cli) fn log(&self) -> PathBuf {
         self.path.join("serve.log")
     }
 
-    pub(super) fn certificate(&self) -> CertificateDer<'static> {
+    pub(in crate::cli) fn certificate(&self) -> CertificateDer<'static> {
         self.certificate.clone()
     }
 }

@@ -7,7 +7,7 @@
 //! answer, starts it again, and counts what the CRM holds in the end.
 
 mod child;
-mod folder;
+pub(super) mod folder;
 mod scene;
 mod table;
 

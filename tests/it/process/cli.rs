@@ -66,3 +66,36 @@ async fn check_and_ask_talk_to_the_crm() {
     assert_eq!(broken.code, Some(3), "{broken:?}");
     assert!(broken.stdout.contains("tambour.toml:1") && broken.stdout.contains("`language`"), "{broken:?}");
 }
+
+/// A very short run: what is measured and what is told, not how fast.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_bench_counts_what_is_durable_and_leaves_nothing_behind() {
+    let world = World::new().await;
+    let args = ["bench", "accept", "--seconds", "1", "--connections", "2,40", "--keep-alive", "--json"];
+    let ran = world.run(&args).await;
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    let report = ran.json();
+    assert_eq!(report["runs"].as_array().map(Vec::len), Some(2), "{report}");
+    for run in report["runs"].as_array().unwrap() {
+        assert!(run["accepted"].as_u64().unwrap() > 0 && run["p999_ms"].as_f64().unwrap() > 0.0, "{run}");
+        assert!(run["body_bytes"].as_u64().unwrap() >= 2048 && run["p99_ratio"].is_null(), "{run}");
+        assert_eq!(
+            (&run["failed"], run["refused"].as_object().map(serde_json::Map::len)),
+            (&0.into(), Some(0)),
+            "{run}"
+        );
+    }
+    assert!(report["disk"]["appends"].as_u64().unwrap() > 0, "{report}");
+    assert!(ran.stderr.contains("tambour-bench-"), "{ran:?}");
+    let left = std::fs::read_dir(world.path("")).unwrap().map(|entry| entry.unwrap().file_name());
+    assert!(!left.into_iter().any(|name| name.to_string_lossy().starts_with("tambour-bench-")), "its folder is gone");
+
+    world.write(
+        "orders.jsonl",
+        "{\"id\":1,\"updated_at\":\"2026-11-30T11:00:00Z\"}\n{\"id\":2,\"updated_at\":\"2026-11-30T11:00:10Z\"}\n",
+    );
+    let orders = world.path("orders.jsonl").display().to_string();
+    let paced = ["bench", "accept", "--connections", "1", "--from", &orders, "--speed", "100", "--json"];
+    let report = world.run(&paced).await.json();
+    assert_eq!(report["runs"][0]["accepted"], 2, "each order once, at its time: {report}");
+}
