@@ -53,23 +53,23 @@ impl Peer {
 
     async fn attempt(&self, asked: Asked, method: Method, path: &str, body: Option<&Value>) -> Result<Answer, Refusal> {
         let begun = self.clock.monotonic();
-        let permit = self.limits.enter().await;
+        let patience = if asked == Asked::Change { self.timeout / 2 } else { Duration::MAX };
+        let Some(permit) = self.limits.enter(patience).await else {
+            let after = Some(self.limits.pause_left()).filter(|left| !left.is_zero());
+            let text = "the call was not sent: its turn came too late under the account's rate".to_owned();
+            return Err(Refusal::Retry { after, text });
+        };
         let mut call = self.call_for(method, path, body);
         if asked == Asked::Change {
-            let waited = self.clock.monotonic().since(begun);
-            if waited > self.timeout / 2 {
-                let text = "the call was not sent: its turn came too late under the account's rate".to_owned();
-                return Err(Refusal::Retry { after: None, text });
-            }
-            call.timeout -= waited;
+            call.timeout -= self.clock.monotonic().since(begun);
         }
         let answer = self.transport.call(call).await.map_err(|failure| failure_class(asked, &failure))?;
         drop(permit);
+        let class = answer_class(asked, &answer, self.clock.now());
         if answer.status == TOO_MANY_CALLS {
-            self.limits.slow_down();
+            self.limits.slow_down(class.as_ref().err().and_then(Refusal::after));
         }
-        answer_class(asked, &answer, self.clock.now())?;
-        Ok(answer)
+        class.map(|()| answer)
     }
 
     fn call_for(&self, method: Method, path: &str, body: Option<&Value>) -> Call {
@@ -150,6 +150,31 @@ mod tests {
         assert!(third.as_mut().now_or_never().is_none(), "half the rate is a call in two seconds");
         clock.advance(Duration::from_secs(1));
         third.await.unwrap();
+    }
+
+    /// B37: the pause that one call was asked for holds for the whole account.
+    #[tokio::test]
+    async fn a_429_with_a_wish_stops_every_call() {
+        let asked_to_wait = || {
+            let mut answer = answer(429, "");
+            answer.headers.push(("retry-after".to_owned(), "120".to_owned()));
+            answer
+        };
+        let transport = Scripted::answering([Ok(asked_to_wait()), Ok(answer(200, "{}"))]);
+        let clock = ManualClock::starting_at(Timestamp::from_secs(0));
+        let peer = peer(&transport, &clock);
+        let read = || peer.send(Asked::List, Method::Get, "/account", None);
+        read().await.unwrap_err();
+        let change = peer.send(Asked::Change, Method::Post, "/leads", Some(&Value::Null)).await.unwrap_err();
+        assert_eq!(change.after(), Some(Duration::from_secs(120)), "{change}");
+        let mut waits = Box::pin(read());
+        for passed in [0, 119] {
+            clock.advance(Duration::from_secs(passed));
+            assert!(waits.as_mut().now_or_never().is_none());
+        }
+        assert_eq!(transport.lines().len(), 1);
+        clock.advance(Duration::from_secs(1));
+        waits.await.unwrap();
     }
 
     #[test]

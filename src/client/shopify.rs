@@ -68,8 +68,8 @@ impl Shop {
         });
         let answer = self.peer.send(Asked::List, Method::Post, "/graphql.json", Some(&body)).await?;
         let order = read_order(&answer);
-        if matches!(order, Err(Refusal::Retry { after: Some(_), .. })) {
-            self.peer.limits.slow_down();
+        if let Some(wish) = order.as_ref().err().and_then(Refusal::after) {
+            self.peer.limits.slow_down(Some(wish));
         }
         order
     }

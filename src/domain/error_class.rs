@@ -130,6 +130,14 @@ impl Refusal {
             Self::Retry { text, .. } | Self::Dead { text, .. } | Self::Hold { text } | Self::Unknown { text } => text,
         }
     }
+
+    /// The other side's own wish for the pause.
+    pub const fn after(&self) -> Option<Duration> {
+        match self {
+            Self::Retry { after, .. } => *after,
+            Self::Dead { .. } | Self::Hold { .. } | Self::Unknown { .. } => None,
+        }
+    }
 }
 
 impl fmt::Display for Refusal {
