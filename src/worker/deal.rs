@@ -377,10 +377,8 @@ fn seen(lead: &Lead) -> DealSeen {
 
 fn lead_patch(patch: DealPatch) -> LeadPatch {
     LeadPatch {
-        name: None,
         price: patch.price,
         stage: patch.stage.map(|s| Stage { pipeline_id: s.pipeline_id, status_id: s.status_id }),
-        responsible_user_id: None,
         custom: patch.custom.into_iter().map(|(field, text)| (field_ref(field), text)).collect(),
     }
 }

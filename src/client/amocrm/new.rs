@@ -65,14 +65,10 @@ pub struct Stage {
 /// What to set on a deal; what is absent stays as it is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeadPatch {
-    /// The name.
-    pub name: Option<String>,
     /// The sum in whole units.
     pub price: Option<i64>,
     /// The stage.
     pub stage: Option<Stage>,
-    /// The responsible user.
-    pub responsible_user_id: Option<u64>,
     /// Values of custom fields, each replacing all values of its field; an empty text clears it.
     pub custom: Vec<(FieldRef, String)>,
 }
@@ -86,11 +82,9 @@ impl LeadPatch {
     /// The body of the request.
     pub fn to_json(&self) -> Value {
         object([
-            ("name", self.name.as_ref().map(|name| json!(name))),
             ("price", self.price.map(Value::from)),
             ("pipeline_id", self.stage.map(|stage| json!(stage.pipeline_id))),
             ("status_id", self.stage.map(|stage| json!(stage.status_id))),
-            ("responsible_user_id", self.responsible_user_id.map(Value::from)),
             ("custom_fields_values", list(self.custom.iter().map(|(field, text)| custom_value(field, text)))),
         ])
     }
@@ -262,8 +256,6 @@ mod tests {
             ],
         });
         assert_eq!(patch.to_json(), expected);
-        let patch = LeadPatch { name: Some(String::new()), responsible_user_id: Some(4), ..LeadPatch::default() };
-        assert_eq!(patch.to_json(), json!({"name": "", "responsible_user_id": 4}));
     }
 
     #[test]
