@@ -44,7 +44,7 @@ impl Asked {
 /// Passes a 2xx; the body is still to be read.
 pub(super) fn answer_class(asked: Asked, answer: &Answer, now: Timestamp) -> Result<(), Refusal> {
     let status = answer.status;
-    let hold = |cause: &str| Err(Refusal::Hold { text: format!("HTTP {status}: {cause}, then resume the target") });
+    let hold = |cause: &str| Err(Refusal::Hold { text: format!("HTTP {status}: {cause}") });
     match (status, asked) {
         (200..=299, _) => Ok(()),
         (300..=399, _) => hold("the address redirects; set the address that it leads to"),
@@ -72,7 +72,7 @@ pub(super) fn answer_class(asked: Asked, answer: &Answer, now: Timestamp) -> Res
 pub(super) fn failure_class(asked: Asked, failure: &Failure) -> Refusal {
     match (failure, asked) {
         (Failure::Certificate(_), _) => {
-            Refusal::Hold { text: format!("{failure}; have it renewed or check the address, then resume the target") }
+            Refusal::Hold { text: format!("{failure}; have it renewed or check the address") }
         }
         (Failure::Lost(_), Asked::Change) => {
             Refusal::Unknown { text: format!("{failure}; the change may have happened") }
@@ -281,17 +281,13 @@ mod tests {
         let retry = |after: Option<u64>| {
             Err(Refusal::Retry { after: after.map(Duration::from_secs), text: "HTTP 429: too many calls".to_owned() })
         };
-        check(
-            401,
-            "error-401.json",
-            &hold("HTTP 401: the token is not accepted; set a valid one, then resume the target"),
-        );
+        check(401, "error-401.json", &hold("HTTP 401: the token is not accepted; set a valid one"));
         check(
             403,
             "error-403.json",
             &hold(
                 "HTTP 403: access is refused, by missing rights or a block after too many calls; \
-                 clear it with the vendor, then resume the target",
+                 clear it with the vendor",
             ),
         );
         check(429, "error-429.json", &retry(Some(300)));

@@ -114,10 +114,8 @@ fn error_class(code: &str, extensions: &Value) -> Refusal {
     match code {
         "THROTTLED" => Refusal::Retry { after: Some(cost_pause(extensions)), text: text("too many calls") },
         "INTERNAL_SERVER_ERROR" => Refusal::Retry { after: None, text: text("the shop failed to answer") },
-        "ACCESS_DENIED" => {
-            Refusal::Hold { text: text("the token may not read orders; give it `read_orders`, then resume the source") }
-        }
-        "SHOP_INACTIVE" => Refusal::Hold { text: text("the shop is closed; have it opened, then resume the source") },
+        "ACCESS_DENIED" => Refusal::Hold { text: text("the token may not read orders; give it `read_orders`") },
+        "SHOP_INACTIVE" => Refusal::Hold { text: text("the shop is closed; have it opened") },
         _ => Refusal::Dead {
             reason: ReasonCode::VALIDATION,
             text: text("the question was refused; check the API version, then retry"),
@@ -207,7 +205,7 @@ mod tests {
         let throttled = "the shop answered THROTTLED: too many calls";
         check(recorded("throttled.json"), retry(Some(7), throttled)).await;
         let denied = "the shop answered ACCESS_DENIED: the token may not read orders; \
-                      give it `read_orders`, then resume the source";
+                      give it `read_orders`";
         check(recorded("errors-access-denied.json"), hold(denied)).await;
         check(recorded("errors-max-cost.json"), dead("MAX_COST_EXCEEDED")).await;
         let with = |extensions: &str| Ok(answer(200, error(extensions)));
@@ -216,7 +214,7 @@ mod tests {
         check(with(r#","extensions":{"code":"THROTTLED"}"#), retry(Some(1), throttled)).await;
         let failed = "the shop answered INTERNAL_SERVER_ERROR: the shop failed to answer";
         check(with(r#","extensions":{"code":"INTERNAL_SERVER_ERROR"}"#), retry(None, failed)).await;
-        let closed = "the shop answered SHOP_INACTIVE: the shop is closed; have it opened, then resume the source";
+        let closed = "the shop answered SHOP_INACTIVE: the shop is closed; have it opened";
         check(with(r#","extensions":{"code":"SHOP_INACTIVE"}"#), hold(closed)).await;
     }
 
@@ -230,9 +228,9 @@ mod tests {
         {
             check(Ok(answer(200, body)), retry(None, unreadable)).await;
         }
-        let token = "HTTP 401: the token is not accepted; set a valid one, then resume the target";
+        let token = "HTTP 401: the token is not accepted; set a valid one";
         check(Ok(answer(401, sample("shopify-graphql/errors-unauthorized-401.json"))), hold(token)).await;
-        let address = "HTTP 404: there is no such API at the address; check it, then resume the target";
+        let address = "HTTP 404: there is no such API at the address; check it";
         check(Ok(answer(404, r#"{"errors":"Not Found"}"#)), hold(address)).await;
         let mut limited = answer(429, "");
         limited.headers.push(("retry-after".to_owned(), "2.0".to_owned()));

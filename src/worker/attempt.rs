@@ -6,7 +6,7 @@ use tracing::Instrument as _;
 
 use crate::client::Amocrm;
 use crate::config::{AmocrmTarget, Target, TargetKind, Task, TaskKind};
-use crate::domain::{Ending, FollowUp, ReasonCode, Settlement};
+use crate::domain::{Ending, FollowUp, ReasonCode, Settlement, State};
 use crate::effect::{Steps, Stop, crash_point};
 use crate::store::{Holder, LeasedTask, Settled};
 use crate::worker::{Context, deal, note, notice};
@@ -66,6 +66,7 @@ async fn attempt(context: &Context, leased: &LeasedTask) -> Settlement {
     let mut follow_ups = Vec::new();
     let settlement = match work(&attempt, task, &mut follow_ups).await {
         Ok(()) => Settlement::new(Ending::Done, ""),
+        Err(Stop::Hold { text }) => Stop::Hold { text: format!("{text}, then: {}", resume(&target.name)) }.into(),
         Err(stop) => stop.into(),
     };
     Settlement { follow_ups, ..settlement }
@@ -79,17 +80,36 @@ async fn work(attempt: &Attempt<'_>, task: &Task, follow_ups: &mut Vec<FollowUp>
     }
 }
 
+/// What a person types once a target is usable again.
+fn resume(target: &str) -> String {
+    format!("tambour resume {target}")
+}
+
 async fn settle(context: &Context, leased: LeasedTask, settlement: Settlement) {
-    let kind = leased.seed().kind.clone();
+    let (id, seed) = (leased.id(), leased.seed().clone());
     let attempt = leased.attempts().next();
-    let ending = settlement.ending.clone();
+    let (ending, text) = (settlement.ending.clone(), settlement.text.clone());
     let word = ending.as_str();
-    let text = settlement.text.clone();
     match context.store.settle(leased, settlement).await {
         Ok(Settled::Now { state, due }) => {
-            context.metrics.task_settled(&kind, &ending);
+            context.metrics.task_settled(&seed.kind, &ending);
             let due = due.map(tracing::field::display);
-            tracing::info!(%attempt, ending = word, state = state.as_str(), due, text, "attempt settled");
+            let state_word = state.as_str();
+            // What a person must act on is an error, with what to type.
+            let command = match &ending {
+                Ending::Hold => Some(resume(&seed.target)),
+                _ => (state == State::Dead).then(|| format!("tambour trace {id}")),
+            };
+            let Some(command) = command else {
+                tracing::info!(%attempt, ending = word, state = state_word, due, text, "attempt settled");
+                return;
+            };
+            let reason = match &ending {
+                Ending::Hold => None,
+                Ending::Dead(reason) => Some(reason.as_str()),
+                _ => Some(ReasonCode::ATTEMPTS_SPENT.as_str()),
+            };
+            tracing::error!(%attempt, ending = word, state = state_word, reason, due, text, command, "attempt settled");
         }
         Ok(Settled::StaleLease) => tracing::warn!(ending = word, "the lease is another's; nothing was settled"),
         Err(error) => tracing::error!(%error, ending = word, "the attempt could not be settled"),

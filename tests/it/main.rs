@@ -20,6 +20,8 @@ mod crash;
 mod flood;
 /// Search lags behind creates, and answers are lost.
 mod lag;
+/// What the log says when a person must act.
+mod logs;
 /// A deal on its stage gets one note.
 mod notes;
 /// What people do in the CRM, and what is theirs.
