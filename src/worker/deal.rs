@@ -17,13 +17,12 @@ use crate::config::{DealTask, HandMade};
 use crate::domain::{Ending, EventId, FollowUp, Key, ReasonCode, Refusal, Timestamp};
 use crate::effect::{Creatable, Created, Doubts, Look, Searchable, Settable, Stop};
 use crate::rules::{
-    Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, ORDER_FIELDS, Order, changes, customer_of,
-    lines_note, marker, new_deal,
+    Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, Order, changes, customer_of, lines_note,
+    marker, new_deal,
 };
-use crate::source::parse_json;
-use crate::store::{IntentDurable, ItemView, ObjectRef, Version, entity_key};
+use crate::store::{IntentDurable, ItemView, ObjectRef, Version};
 use crate::worker::attempt::Attempt;
-use crate::worker::{contact, note, notice, object};
+use crate::worker::{contact, note, notice, object, order};
 
 /// An order that waited longer may have been entered by hand meanwhile.
 const HAND_MADE_AFTER: Duration = Duration::from_hours(1);
@@ -36,7 +35,7 @@ const CLOSED_STAGES: [u64; 2] = [142, 143];
 
 /// Runs one attempt.
 pub(super) async fn run(attempt: &Attempt<'_>, task: &DealTask, follow_ups: &mut Vec<FollowUp>) -> Result<(), Stop> {
-    let (source, order) = read_order(attempt).await?;
+    let (source, order) = order::read(attempt).await?;
     let deal = Deal {
         attempt,
         task,
@@ -67,49 +66,8 @@ struct Brought {
     is_newer_already: bool,
 }
 
-/// The order as the shop shows it now, else the newest whole body that was stored.
-async fn read_order(attempt: &Attempt<'_>) -> Result<(String, Order), Stop> {
-    let seed = attempt.leased.seed();
-    let language = attempt.context.config.language;
-    let unreadable = |text: String| Stop::Dead { reason: ReasonCode::UNREADABLE, text };
-    let view = attempt.context.store.view()?;
-    let event = attempt.leased.last_event().map(|id| view.event(id)).transpose()?.flatten();
-    let event = event.ok_or_else(|| unreadable("the event of the task is not stored any more".to_owned()))?;
-    let read = |order: Result<Order, _>| order.map_err(|error| refused(&DealRefusal::Order(error), language));
-
-    if let Some(shop) = attempt.context.shops.get(&event.source) {
-        let node = shop.order(&seed.entity, ORDER_FIELDS).await.map_err(shop_refusal)?;
-        let node = node.ok_or_else(|| Stop::Superseded {
-            reason: ReasonCode::ENTITY_GONE,
-            text: format!("order {} does not exist in the shop any more", seed.entity),
-        })?;
-        let order = read(Order::from_graphql(&node))?;
-        if attempt.leased.newest_source_time().is_some_and(|told| order.updated_at < told) {
-            let text = "the shop shows the order as it was before the event; it is read again".to_owned();
-            return Err(Stop::Retry { after: None, text });
-        }
-        return Ok((event.source, order));
-    }
-    let entity = entity_key(&event.source, &event.account, "order", &seed.entity);
-    let newest = view.newest_whole(&entity)?.map(|id| view.body(id)).transpose()?.flatten();
-    let body = newest.ok_or_else(|| {
-        unreadable(format!("no whole order is stored; set `api` of source `{}`, then retry", event.source))
-    })?;
-    let json = parse_json(&body).map_err(|why| unreadable(format!("the stored order is {why}")))?;
-    Ok((event.source, read(Order::from_webhook(&json))?))
-}
-
-/// A shop whose API is shut does not shut the CRM: its tasks come again later.
-fn shop_refusal(refusal: Refusal) -> Stop {
-    match refusal {
-        Refusal::Hold { text } => {
-            Stop::Retry { after: Some(HAND_MADE_AFTER / 4), text: format!("the shop's API: {text}") }
-        }
-        other => other.into(),
-    }
-}
-
-fn refused(refusal: &DealRefusal, language: crate::config::Language) -> Stop {
+/// How an attempt ends on an order that makes no deal.
+pub(super) fn refused(refusal: &DealRefusal, language: crate::config::Language) -> Stop {
     let text = refusal.text(language);
     match refusal.ending() {
         Ending::Superseded(reason) => Stop::Superseded { reason, text },
@@ -250,12 +208,17 @@ impl Deal<'_> {
             Changes::Set(patch) => {
                 let patch = Patch { deal: self, lead: &lead, patch: lead_patch(patch) };
                 self.attempt.steps.set(&patch, doubts).await?;
-                return Ok(Brought { lead_id: lead.id, is_newer_already: false });
+                false
             }
-            Changes::Nothing => self.event_is_old()?,
-            Changes::Older => true,
+            Changes::Nothing => {
+                self.attempt.steps.close_doubts(doubts).await?;
+                self.event_is_old()?
+            }
+            Changes::Older => {
+                self.attempt.steps.close_doubts(doubts).await?;
+                true
+            }
         };
-        self.attempt.steps.close_doubts(doubts).await?;
         Ok(Brought { lead_id: lead.id, is_newer_already })
     }
 

@@ -16,6 +16,7 @@ mod dispatcher;
 mod note;
 mod notice;
 mod object;
+mod order;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -72,13 +72,40 @@ fn a_throttled_question_is_asked_again() {
     assert_eq!((rig.told(), rig.crm.counts().leads), (vec!["deal done".to_owned()], 1));
 }
 
-/// Story: the order was deleted in the shop before it was read.
+/// Story: the order was deleted in the shop before it was read, and the shop told of it.
 #[test]
-fn an_order_that_the_shop_does_not_have_makes_nothing() {
+fn an_order_that_was_deleted_makes_nothing() {
+    let mut rig = Rig::new(Setup { shop: SHOP_API, ..Setup::default() });
+    rig.order("orders/create", &version(1));
+    rig.order("orders/delete", &version(1));
+    rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal superseded entity_gone"]);
+    assert_eq!(rig.crm.counts().leads, 0);
+}
+
+/// Story: a replica of the shop does not show a new order yet. That is no deletion, and the
+/// order is asked for again.
+#[test]
+fn an_order_that_a_replica_does_not_show_yet_is_asked_for_again() {
+    let mut rig = Rig::new(Setup { shop: SHOP_API, ..Setup::default() });
+    rig.order("orders/create", &version(1));
+    rig.settle();
+    let task = rig.task("deal");
+    assert_eq!((task.state, task.attempts.get(), task.reason), (State::Retry, 1, None));
+    rig.crm.put_order(version(1).to_json()).unwrap();
+    rig.run_to_rest();
+    assert_eq!((rig.told(), rig.crm.counts().leads), (vec!["deal done".to_owned()], 1));
+}
+
+/// Story: an hour later the shop still does not show the order, and never told of a
+/// deletion. A sale may be lost, so a person is told.
+#[test]
+fn an_order_that_never_appears_is_told_of() {
     let mut rig = Rig::new(Setup { shop: SHOP_API, ..Setup::default() });
     rig.order("orders/create", &version(1));
     rig.run_to_rest();
-    assert_eq!(rig.told(), ["deal superseded entity_gone"]);
+    assert_eq!(rig.told(), ["deal dead entity_gone", "notice done"]);
+    assert!(rig.now() >= START.plus(Duration::from_hours(1)));
     assert_eq!(rig.crm.counts().leads, 0);
 }
 
@@ -91,8 +118,12 @@ fn a_shut_shop_does_not_shut_the_crm() {
     rig.order("orders/create", &version(1));
     rig.settle();
     assert_eq!(rig.view().holds().unwrap(), []);
-    let due = rig.task("deal").due.unwrap();
+    let task = rig.task("deal");
+    let due = task.due.unwrap();
     assert!(due >= START.plus(Duration::from_mins(15)), "{due}");
+    assert_eq!(task.attempts.get(), 0, "the shop's trouble is not the order's");
+    assert!(task.text.contains("put the shop's token right"), "{}", task.text);
+    assert!(!task.text.contains("resume"), "{}", task.text);
     let (id, _) = rig.crm.add_lead_by_hand("Окна", 100, None).unwrap();
     let hook = rig.crm.move_lead(id, crate::rig::STAGE_CONTRACT).unwrap();
     rig.hook(hook);
