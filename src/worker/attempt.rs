@@ -26,6 +26,27 @@ pub(super) struct Attempt<'a> {
     pub(super) steps: Steps,
 }
 
+impl Attempt<'_> {
+    /// Passes where a read that says "absent" may be believed.
+    ///
+    /// Reads come from replicas, so one is not after our own change of that kind of
+    /// object, nor in the first moments after the event: it is asked again.
+    pub(super) fn believe_absence(&self, kind: &str) -> Result<(), Stop> {
+        let view = self.context.store.view()?;
+        let id = self.leased.id();
+        let began = view.task(id)?.and_then(|task| task.since);
+        let ours = view.intents_of_task(id)?.into_iter().filter(|intent| intent.object_kind == kind);
+        let changed = ours.filter(|intent| intent.state == "applied").filter_map(|intent| intent.settled_at).max();
+        let lag = self.target.search_lag + self.target.doubt_tail;
+        let passed = began.max(changed).map_or(lag, |at| self.context.clock.now().since(at));
+        if passed >= lag {
+            return Ok(());
+        }
+        let text = format!("the CRM does not show the {kind}, which may lag; it is read again");
+        Err(Stop::Retry { after: Some(lag - passed), text })
+    }
+}
+
 /// Runs a task to its settlement.
 pub(super) async fn run(context: Context, leased: LeasedTask) {
     let seed = leased.seed();

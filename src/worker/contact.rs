@@ -18,6 +18,7 @@ pub(super) async fn ensure(attempt: &Attempt<'_>, customer: &Customer, responsib
     if let Some(id) = known
         && attempt.crm.contact(id).await?.is_none()
     {
+        attempt.believe_absence(object.kind)?;
         attempt.steps.gone(&object).await?;
     }
     let subject = Subject {

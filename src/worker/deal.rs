@@ -96,6 +96,7 @@ impl Deal<'_> {
             if let Some(lead) = self.attempt.crm.lead(object::number(&id)?).await? {
                 return self.update(lead, doubts).await;
             }
+            self.attempt.believe_absence(self.object.kind)?;
             self.attempt.steps.gone(&self.object).await?;
         }
         let subject = Subject { deal: self, new: self.new_lead(fields, None) };

@@ -34,7 +34,10 @@ async fn read_lead(attempt: &Attempt<'_>) -> Result<Lead, Stop> {
         text: format!("deal {} does not exist in the CRM", seed.entity),
     };
     let id = seed.entity.parse().map_err(|_| gone())?;
-    let lead = attempt.crm.lead(id).await?.ok_or_else(gone)?;
+    let Some(lead) = attempt.crm.lead(id).await? else {
+        attempt.believe_absence("lead")?;
+        return Err(gone());
+    };
     if attempt.leased.newest_source_time().is_some_and(|event| lead.updated_at < event) {
         let text = "the CRM shows the deal as it was before the event; it is read again".to_owned();
         return Err(Stop::Retry { after: None, text });

@@ -10,6 +10,8 @@
 /// The appliance in one thread, with a clock that the test moves.
 mod rig;
 
+/// A replica does not show yet what exists.
+mod absent;
 /// Every kind of answer that is no success.
 mod answers;
 /// Odd bytes, from the door to the CRM.
