@@ -108,10 +108,9 @@ impl Deal<'_> {
         let contact_id = contact.as_ref().map(|contact| object::number(contact.external_id())).transpose()?;
         if self.task.hand_made == HandMade::Link
             && let Some(Created::Found(_)) = contact
-            && let Some(lead) = self.made_by_hand(contact_id, self.attempt.context.clock.now()).await?
+            && let Some(id) = self.adopt(contact_id).await?
         {
-            self.attempt.steps.adopt(&self.object, &lead.id.to_string()).await?;
-            return self.update_found(&lead.id.to_string()).await;
+            return self.update_found(&id).await;
         }
         let subject = Subject { deal: self, new: NewLead { contact_id, ..subject.new } };
         let lead_id = object::number(&self.attempt.steps.make(&subject, absent).await?)?;
@@ -141,6 +140,31 @@ impl Deal<'_> {
         contact::ensure(self.attempt, &customer, responsible).await.map(Some)
     }
 
+    /// Takes a deal made by hand for the order's; of two orders that see one deal, one gets it.
+    async fn adopt(&self, contact_id: Option<u64>) -> Result<Option<String>, Stop> {
+        let now = self.attempt.context.clock.now();
+        while let Some(lead) = self.made_by_hand(contact_id, now).await? {
+            // The store keeps what was written first.
+            self.attempt.steps.adopt(&self.claim(lead.id), &self.marker).await?;
+            if !self.is_anothers(lead.id)? {
+                let id = lead.id.to_string();
+                self.attempt.steps.adopt(&self.object, &id).await?;
+                return Ok(Some(id));
+            }
+        }
+        Ok(None)
+    }
+
+    fn claim(&self, lead_id: u64) -> ObjectRef {
+        object::claim(self.attempt.target, self.attempt.access, lead_id)
+    }
+
+    /// Whether another order took the deal, which may not show that order's number yet.
+    fn is_anothers(&self, lead_id: u64) -> Result<bool, Stop> {
+        let claim = self.attempt.context.store.view()?.object(&self.claim(lead_id))?;
+        Ok(claim.external_id().is_some_and(|marker| marker != self.marker))
+    }
+
     /// A recent open deal of the contact without our field, if the order had waited long by `at`.
     async fn made_by_hand(&self, contact_id: Option<u64>, at: Timestamp) -> Result<Option<Lead>, Stop> {
         let waited = at.since(self.order.created_at);
@@ -149,7 +173,8 @@ impl Deal<'_> {
         for id in contact.lead_ids.into_iter().rev().take(HAND_MADE_LOOKS_MAX) {
             let Some(lead) = self.attempt.crm.lead(id).await? else { continue };
             let is_open = !CLOSED_STAGES.contains(&lead.status_id);
-            if is_open && lead.created_at >= self.order.created_at && self.marker_in(&lead).is_none() {
+            let is_free = self.marker_in(&lead).is_none() && !self.is_anothers(lead.id)?;
+            if is_open && lead.created_at >= self.order.created_at && is_free {
                 return Ok(Some(lead));
             }
         }
@@ -186,9 +211,11 @@ impl Deal<'_> {
         known.external_id().map(object::number).transpose()
     }
 
+    /// The number in the deal's field for it, unless that is empty.
     fn marker_in<'l>(&self, lead: &'l Lead) -> Option<&'l str> {
         let ours = |code: &String| *code == self.task.field_id_code;
-        lead.custom.iter().find(|value| value.code.as_ref().is_some_and(ours)).map(|value| value.text.as_str())
+        let value = lead.custom.iter().find(|value| value.code.as_ref().is_some_and(ours));
+        value.map(|value| value.text.trim()).filter(|text| !text.is_empty())
     }
 
     async fn update_found(&self, id: &str) -> Result<Brought, Stop> {
@@ -201,6 +228,15 @@ impl Deal<'_> {
 
     /// Sets what the shop owns, never back.
     async fn update(&self, lead: Lead, doubts: Doubts) -> Result<Brought, Stop> {
+        if self.marker_in(&lead).is_some_and(|marker| marker != self.marker) {
+            return Err(Stop::Dead {
+                reason: ReasonCode::AMBIGUOUS,
+                text: format!(
+                    "deal {} carries another order's number in its field {}; put the field right, then retry",
+                    lead.id, self.task.field_id_code
+                ),
+            });
+        }
         let applied = self.attempt.context.store.view()?.object(&self.object)?.version_at();
         let currency = &self.attempt.access.currency;
         let decided = changes(self.task, &self.source, currency, &self.order, &seen(&lead), applied)

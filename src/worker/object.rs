@@ -19,6 +19,11 @@ pub(super) fn lead(target: &Target, access: &AmocrmTarget, marker: &str) -> Obje
     ObjectRef::new(&target.name, "lead", vec![key(access, "lead").part(marker).finish()])
 }
 
+/// The order that a deal made by hand belongs to: the first to write its number here.
+pub(super) fn claim(target: &Target, access: &AmocrmTarget, lead_id: u64) -> ObjectRef {
+    ObjectRef::new(&target.name, "claim", vec![key(access, "lead-id").part(&lead_id.to_string()).finish()])
+}
+
 /// A contact, by its phone and its e-mail; the phone is trusted more.
 pub(super) fn contact(
     target: &Target,

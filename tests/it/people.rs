@@ -249,6 +249,43 @@ fn a_deal_made_by_hand_is_linked() {
     assert_eq!((rig.crm.counts().leads, rig.crm.leads()[0].price), (1, 10));
 }
 
+/// Story: as above, with two orders of the buyer and one deal made by hand. One order gets
+/// it, and the other one a deal of its own.
+#[test]
+fn two_orders_do_not_share_a_deal_made_by_hand() {
+    for seed in 0..20 {
+        let mut rig = Rig::new(Setup { deal: r#"hand_made = "link""#, ..Setup::default() });
+        rig.network.jitter(seed);
+        entered_by_hand(&rig);
+        rig.order("orders/create", &order());
+        rig.order("orders/create", &OrderSketch { id: 8, ..order() });
+        rig.run_to_rest();
+        assert_eq!(rig.told(), ["deal done", "deal done"], "seed {seed}");
+        let mut numbers: Vec<String> = rig.crm.leads().iter().map(|lead| lead.fields["TAMBOUR_ID"].clone()).collect();
+        numbers.sort();
+        assert_eq!(numbers, ["shop-7", "shop-8"], "seed {seed}");
+    }
+}
+
+/// Story: a manager writes another order's number into our deal. Whose it is only a person
+/// can say; nothing of the first order is written into it.
+#[test]
+fn a_deal_with_another_orders_number_is_left_to_a_person() {
+    let mut rig = Rig::new(Setup::default());
+    rig.order("orders/create", &order());
+    rig.run_to_rest();
+    let id = rig.crm.leads()[0].id;
+    let foreign = json!([{"id": id, "custom_fields_values": [
+        {"field_code": "TAMBOUR_ID", "values": [{"value": "shop-8"}]}]}]);
+    rig.ask("PATCH", "/api/v4/leads", &foreign);
+    rig.order("orders/updated", &changed(1, "1.00"));
+    rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal dead ambiguous", "notice done"]);
+    assert!(rig.task("deal").text.contains("another order's number"), "{}", rig.task("deal").text);
+    let lead = &rig.crm.leads()[0];
+    assert_eq!((lead.price, lead.fields["TAMBOUR_ID"].as_str()), (4981, "shop-8"));
+}
+
 /// Story: within the hour, or with a deal that is closed, older than the order or another
 /// order's, nobody is bothered.
 #[test]
