@@ -22,7 +22,7 @@ use crate::rules::{
 };
 use crate::store::{IntentDurable, ItemView, ObjectRef, Version};
 use crate::worker::attempt::Attempt;
-use crate::worker::{contact, note, notice, object, order};
+use crate::worker::{contact, link, note, notice, object, order};
 
 /// An order that waited longer may have been entered by hand meanwhile.
 const HAND_MADE_AFTER: Duration = Duration::from_hours(1);
@@ -114,6 +114,9 @@ impl Deal<'_> {
         }
         let subject = Subject { deal: self, new: NewLead { contact_id, ..subject.new } };
         let lead_id = object::number(&self.attempt.steps.make(&subject, absent).await?)?;
+        if let Some(contact_id) = contact_id {
+            link::born(self.attempt, &self.marker, contact_id).await?;
+        }
         Ok(Brought { lead_id, is_newer_already: false })
     }
 
@@ -226,7 +229,7 @@ impl Deal<'_> {
         }
     }
 
-    /// Sets what the shop owns, never back.
+    /// Sets what the shop owns, never back; ties the customer to a deal without a contact.
     async fn update(&self, lead: Lead, doubts: Doubts) -> Result<Brought, Stop> {
         if self.marker_in(&lead).is_some_and(|marker| marker != self.marker) {
             return Err(Stop::Dead {
@@ -256,6 +259,9 @@ impl Deal<'_> {
                 true
             }
         };
+        if let Some(customer) = customer_of(&self.order, self.attempt.context.config.language) {
+            link::ensure(self.attempt, &self.marker, &lead, &customer).await?;
+        }
         Ok(Brought { lead_id: lead.id, is_newer_already })
     }
 

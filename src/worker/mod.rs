@@ -13,6 +13,7 @@ mod attempt;
 mod contact;
 mod deal;
 mod dispatcher;
+mod link;
 mod note;
 mod notice;
 mod object;

@@ -24,6 +24,11 @@ pub(super) fn claim(target: &Target, access: &AmocrmTarget, lead_id: u64) -> Obj
     ObjectRef::new(&target.name, "claim", vec![key(access, "lead-id").part(&lead_id.to_string()).finish()])
 }
 
+/// The tie between an order's deal and its contact, by the deal's external number.
+pub(super) fn link(target: &Target, access: &AmocrmTarget, marker: &str) -> ObjectRef {
+    ObjectRef::new(&target.name, "link", vec![key(access, "link").part(marker).finish()])
+}
+
 /// A contact, by its phone and its e-mail; the phone is trusted more.
 pub(super) fn contact(
     target: &Target,

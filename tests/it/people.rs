@@ -286,6 +286,30 @@ fn a_deal_with_another_orders_number_is_left_to_a_person() {
     assert_eq!((lead.price, lead.fields["TAMBOUR_ID"].as_str()), (4981, "shop-8"));
 }
 
+/// Story: a guest's order names its customer later. The deal is tied to the contact, once,
+/// through lost answers too; when a manager takes the tie away, it stays away.
+#[test]
+fn a_guest_who_is_named_later_is_tied_to_the_deal() {
+    for fault in [None, Some(Fault::LostAnswer), Some(Fault::LostRequest)] {
+        let mut rig = Rig::new(Setup::default());
+        rig.order("orders/create", &OrderSketch { phone: None, ..order() });
+        rig.run_to_rest();
+        assert!(rig.crm.leads()[0].contacts.is_empty());
+        if let Some(fault) = fault {
+            rig.crm.inject(Operation::LeadLink, When::Nth(1), fault);
+        }
+        for minute in 1..=2 {
+            rig.order("orders/updated", &changed(minute, "10.00"));
+            rig.run_to_rest();
+            assert_eq!(rig.told(), ["deal done"], "{fault:?}");
+            let contact = rig.crm.contacts()[0].id;
+            assert_eq!((rig.crm.counts().contacts, &rig.crm.leads()[0].contacts), (1, &vec![contact]));
+        }
+        assert_eq!(rig.view().doubts(10).unwrap(), []);
+        assert_eq!(rig.calls(Operation::LeadLink), if fault == Some(Fault::LostRequest) { 2 } else { 1 });
+    }
+}
+
 /// Story: within the hour, or with a deal that is closed, older than the order or another
 /// order's, nobody is bothered.
 #[test]
