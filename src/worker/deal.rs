@@ -20,7 +20,7 @@ use crate::rules::{
     Changes, CustomField, DealFields, DealPatch, DealRefusal, DealSeen, Order, changes, customer_of, lines_note,
     marker, new_deal,
 };
-use crate::store::{IntentDurable, ItemView, ObjectRef, Version};
+use crate::store::{IntentDurable, ItemView, Meeting, ObjectRef, Version};
 use crate::worker::attempt::Attempt;
 use crate::worker::{contact, link, note, notice, object, order};
 
@@ -252,7 +252,7 @@ impl Deal<'_> {
             }
             Changes::Nothing => {
                 self.attempt.steps.close_doubts(doubts).await?;
-                self.event_is_old()?
+                self.events_are_old()?
             }
             Changes::Older => {
                 self.attempt.steps.close_doubts(doubts).await?;
@@ -265,15 +265,28 @@ impl Deal<'_> {
         Ok(Brought { lead_id: lead.id, is_newer_already })
     }
 
-    /// Whether the event that woke the task tells of an older state than the one at hand.
-    fn event_is_old(&self) -> Result<bool, Stop> {
-        let Some(id) = self.attempt.leased.last_event() else { return Ok(false) };
-        let Some(event) = self.attempt.context.store.view()?.event(id)? else { return Ok(false) };
-        let told = event.items.iter().filter_map(|item| match item {
-            ItemView::Fact { entity_id, source_time, .. } if *entity_id == self.order.id => *source_time,
-            _ => None,
-        });
-        Ok(told.max().is_some_and(|told| told < self.order.updated_at))
+    /// Whether all events that woke the task tell of older states than the one at hand.
+    ///
+    /// Never so once a person replayed it, who wants to hear that all is well.
+    fn events_are_old(&self) -> Result<bool, Stop> {
+        let view = self.attempt.context.store.view()?;
+        let id = self.attempt.leased.id();
+        if view.task(id)?.is_some_and(|task| task.replays > 0) {
+            return Ok(false);
+        }
+        let met = view.events_of_task(id)?;
+        let begins = |(_, meeting): &(EventId, Meeting)| matches!(meeting, Meeting::Made | Meeting::Renewed);
+        let began = met.iter().rposition(begins).unwrap_or_default();
+        let mut newest = None;
+        for (event, _) in met.into_iter().skip(began) {
+            let items = view.event(event)?.map(|event| event.items).unwrap_or_default();
+            let told = items.iter().filter_map(|item| match item {
+                ItemView::Fact { entity_id, source_time, .. } if *entity_id == self.order.id => *source_time,
+                _ => None,
+            });
+            newest = newest.max(told.max());
+        }
+        Ok(newest.is_some_and(|told| told < self.order.updated_at))
     }
 
     async fn write_lines(&self, lead_id: u64) -> Result<(), Stop> {

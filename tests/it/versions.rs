@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use tambour::domain::Timestamp;
 use tambour::sandbox::{Fault, Operation, OrderSketch, When};
+use tambour::store::Wish;
 
 use crate::rig::{Random, Rig, START, Setup};
 
@@ -53,9 +54,26 @@ fn an_older_state_does_not_cut_off_unfinished_work() {
     rig.run_until("the note is lost", |rig| rig.task("deal").attempts.get() == 1);
     rig.order("orders/create", &version(1));
     rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal done"], "the run did the newer event's work too");
     let counts = rig.crm.counts();
     assert_eq!((counts.leads, counts.notes), (1, 1));
     assert_eq!(shown(&rig), Some(time_of(5)));
+}
+
+/// Story: the last event of an order was an old one. A person replays the task to hear that
+/// all is well, and hears that.
+#[test]
+fn a_replayed_deal_that_is_right_ends_done() {
+    let mut rig = Rig::new(Setup::default());
+    rig.order("orders/updated", &version(5));
+    rig.run_to_rest();
+    rig.order("orders/create", &version(1));
+    rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal superseded older_than_applied"]);
+    let id = rig.task("deal").id;
+    rig.operate(id, Wish::Replay);
+    rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal done"]);
 }
 
 /// B23. Story: eight states of one order come shuffled, some of them twice, while the
