@@ -101,7 +101,7 @@ async fn offline(context: &Context, request: Request, who: &str) -> Result<Value
 
 /// Asks one thing and closes the link.
 pub(super) async fn ask_once<T: DeserializeOwned>(setting: &Setting, request: Request) -> Result<T, Error> {
-    let mut link = Link::new(setting.load()?, setting, BTreeMap::new());
+    let mut link = Link::new(setting.load_without_secrets()?, setting, BTreeMap::new());
     let answered = link.ask(request).await;
     link.close().await;
     answered

@@ -93,8 +93,14 @@ struct Setting {
 }
 
 impl Setting {
+    /// The whole configuration, for what talks to the world outside.
     fn load(&self) -> Result<Config, Error> {
         Ok(config::load(&self.config_path, &environment)?)
+    }
+
+    /// Names and the data folder: outside the service's unit its secrets may be out of reach.
+    fn load_without_secrets(&self) -> Result<Config, Error> {
+        Ok(config::load_without_secrets(&self.config_path)?)
     }
 }
 

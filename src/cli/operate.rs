@@ -51,7 +51,7 @@ pub(super) struct Args {
 }
 
 pub(super) async fn run(wish: Wish, args: Args, setting: &Setting) -> Result<Exit, Error> {
-    let mut link = Link::new(setting.load()?, setting, BTreeMap::new());
+    let mut link = Link::new(setting.load_without_secrets()?, setting, BTreeMap::new());
     let ended = carry_out(&mut link, wish, args, setting).await;
     link.close().await;
     ended

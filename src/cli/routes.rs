@@ -25,7 +25,7 @@ Examples:
   tambour routes --json";
 
 pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
-    let config = setting.load()?;
+    let config = setting.load_without_secrets()?;
     let routes: Vec<Route> = if config.data.join(FILE_NAME).exists() {
         ask_once(setting, Request::Routes).await?
     } else {

@@ -3,7 +3,7 @@
 //! [`load`] reads one TOML file and gives a [`Config`] in which nothing is
 //! optional that must exist, or all [`Problems`] at once, each with its line.
 //! Unknown keys are problems. Relative paths begin at the file's folder, and
-//! secrets stand outside the file. `packaging/tambour.toml` is a whole file for
+//! secrets stand outside the file; [`load_without_secrets`] leaves them there. `packaging/tambour.toml` is a whole file for
 //! one shop.
 //!
 //! The keys, with what holds when one is absent:
@@ -92,7 +92,7 @@ mod secret;
 #[cfg(test)]
 mod tests;
 
-pub use check::load;
+pub use check::{load, load_without_secrets};
 pub use model::{
     AmocrmTarget, Condition, Config, DealTask, FieldTemplate, Front, HandMade, Language, Listener, Move, NoteTask,
     NoticeTask, Quota, Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,

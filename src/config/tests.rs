@@ -367,6 +367,32 @@ fn references_lead_to_one_good_secret() {
     check("{ env = \"SLASH\" }", plain);
 }
 
+/// Who only needs names can do without the secrets, but not without a file that is well.
+#[test]
+fn secrets_can_stay_where_they_are() {
+    let fixture = Fixture::new();
+    fs::remove_dir_all(fixture.folder.path().join("credentials")).unwrap();
+    fs::remove_file(fixture.folder.path().join("old.secret")).unwrap();
+    let load = |text: &str| {
+        fixture.write("tambour.toml", text);
+        load_without_secrets(&fixture.folder.path().join("tambour.toml"))
+    };
+    let config = load(FULL).unwrap();
+    let known = |secret: &Secret| secret.known().map_or("unread", |_| "SECRET");
+    assert!(dump(&config, known).contains("unread"));
+    assert!(!dump(&config, known).contains("SECRET"));
+    assert_eq!(load(PACKAGED).unwrap().targets.len(), 1);
+    let check = |from: &str, to: &str, expected: &str| {
+        assert!(FULL.contains(from), "{from}");
+        let problems = load(&FULL.replace(from, to)).expect_err(to).to_string();
+        assert!(problems.contains(expected), "{problems}");
+    };
+    let address = "address_token = { env = \"ADDRESS\" }";
+    check(address, "address_token = \"pasted-address-token\"", "must be a reference, not the secret itself");
+    check(address, "address_token = {}", "must say once where the secret is");
+    check(address, "address_token = { credential = \"../x\" }", "must be the name of a credential, not a path");
+}
+
 #[test]
 fn every_target_has_one_notice_task() {
     let config = Fixture::new().load(FULL).unwrap();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::config::check::{route, source, target, task};
-use crate::config::raw::{File, Named, Reported, Section, Value};
+use crate::config::raw::{File, Named, Reported, Secrets, Section, Value};
 use crate::config::{Config, Front, Language, Listener, Problem, Problems, defaults};
 use crate::domain::Pauses;
 
@@ -17,7 +17,7 @@ const WORKERS: RangeInclusive<usize> = 1..=64;
 const PAUSE: RangeInclusive<Duration> = Duration::from_millis(100)..=Duration::from_hours(24);
 const LANGUAGES: [(&str, Language); 2] = [("ru", Language::Ru), ("en", Language::En)];
 
-/// Reads and checks the file at `path`.
+/// Reads and checks the file at `path`, and reads the secrets that it points to.
 ///
 /// `environment` tells the variables that secrets may be in, and
 /// `CREDENTIALS_DIRECTORY`. Relative paths begin at the file's folder.
@@ -25,11 +25,25 @@ const LANGUAGES: [(&str, Language); 2] = [("ru", Language::Ru), ("en", Language:
 /// # Errors
 /// All [`Problems`] at once; but a file that is not TOML has only those.
 pub fn load(path: &Path, environment: &dyn Fn(&str) -> Option<String>) -> Result<Config, Problems> {
+    read(path, environment, Secrets::Read)
+}
+
+/// Reads and checks the file at `path`, all but its secrets, which stay unread.
+///
+/// For whoever needs only the names and the data folder, where the secrets of the service may not be reached.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_without_secrets(path: &Path) -> Result<Config, Problems> {
+    read(path, &|_| None, Secrets::Unread)
+}
+
+fn read(path: &Path, environment: &dyn Fn(&str) -> Option<String>, secrets: Secrets) -> Result<Config, Problems> {
     let text = std::fs::read_to_string(path).map_err(|e| {
         let text = format!("cannot be read: {e}");
         Problems::new(vec![Problem { file: path.to_owned(), line: None, text, hint: None }])
     })?;
-    let file = File::new(path, &text, environment);
+    let file = File::new(path, &text, environment, secrets);
     let config = file.top().and_then(whole);
     let problems = file.into_problems();
     match config {

@@ -10,4 +10,4 @@ mod source;
 mod target;
 mod task;
 
-pub use load::load;
+pub use load::{load, load_without_secrets};

@@ -13,11 +13,21 @@ use crate::config::raw::Section;
 #[derive(Clone, Copy, Debug)]
 pub(in crate::config) struct Reported(());
 
+/// Whether secrets are read from where the file says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::config) enum Secrets {
+    /// Each is read and checked.
+    Read,
+    /// References are checked by their form only.
+    Unread,
+}
+
 /// A configuration file and what its references are looked up in.
 pub(in crate::config) struct File<'f> {
     path: &'f Path,
     text: &'f str,
     environment: &'f dyn Fn(&str) -> Option<String>,
+    secrets: Secrets,
     problems: RefCell<Vec<Problem>>,
 }
 
@@ -26,8 +36,9 @@ impl<'f> File<'f> {
         path: &'f Path,
         text: &'f str,
         environment: &'f dyn Fn(&str) -> Option<String>,
+        secrets: Secrets,
     ) -> Self {
-        Self { path, text, environment, problems: RefCell::default() }
+        Self { path, text, environment, secrets, problems: RefCell::default() }
     }
 
     /// Parses the whole text; every syntax error is reported, and then nothing else.
@@ -61,6 +72,11 @@ impl<'f> File<'f> {
     /// A variable of the environment.
     pub(super) fn variable(&self, name: &str) -> Option<String> {
         (self.environment)(name)
+    }
+
+    /// Whether secrets are read.
+    pub(super) const fn secrets(&self) -> Secrets {
+        self.secrets
     }
 
     pub(in crate::config) fn into_problems(self) -> Vec<Problem> {

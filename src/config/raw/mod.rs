@@ -19,7 +19,7 @@ mod section;
 mod suggest;
 mod value;
 
-pub(super) use file::{File, Reported};
+pub(super) use file::{File, Reported, Secrets};
 pub(super) use named::{Named, NamedSection};
 pub(super) use section::Section;
 pub(super) use suggest::{did_you_mean, listed};

@@ -10,7 +10,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use crate::config::raw::{Reported, Section, Value};
+use crate::config::raw::{Reported, Secrets, Section, Value};
 use crate::config::{LabelledSecret, Secret};
 
 /// A longer file is not a secret; an amoCRM token, the longest we know, has about 1,000 bytes.
@@ -63,7 +63,11 @@ fn referenced(section: &mut Section<'_>) -> Result<Secret, Reported> {
 }
 
 fn from_environment(value: &Value<'_>) -> Result<Secret, Reported> {
-    let text = value.file.variable(value.text()?);
+    let name = value.text()?;
+    if value.file.secrets() == Secrets::Unread {
+        return Ok(Secret::unread());
+    }
+    let text = value.file.variable(name);
     checked(value, text.ok_or_else(|| value.refuse("names a variable that is not set"))?)
 }
 
@@ -71,6 +75,9 @@ fn from_credential(value: &Value<'_>) -> Result<Secret, Reported> {
     let name = value.text()?;
     if Path::new(name).file_name() != Some(OsStr::new(name)) {
         return Err(value.refuse("must be the name of a credential, not a path"));
+    }
+    if value.file.secrets() == Secrets::Unread {
+        return Ok(Secret::unread());
     }
     let folder = value.file.variable("CREDENTIALS_DIRECTORY").ok_or_else(|| {
         let hint = "add LoadCredential=<name>:<path> to the unit, or set it to a folder of secrets";
@@ -83,6 +90,9 @@ fn from_credential(value: &Value<'_>) -> Result<Secret, Reported> {
 
 fn from_file(value: &Value<'_>) -> Result<Secret, Reported> {
     let path = value.path()?;
+    if value.file.secrets() == Secrets::Unread {
+        return Ok(Secret::unread());
+    }
     let opened = fs::File::open(&path).map_err(|e| unreadable(value, &e))?;
     if is_open_to_others(&opened).map_err(|e| unreadable(value, &e))? {
         let hint = format!("chmod 600 {}", path.display());
