@@ -394,6 +394,18 @@ fn secrets_can_stay_where_they_are() {
 }
 
 #[test]
+fn a_condition_on_an_unknown_field_is_told() {
+    let fixture = Fixture::new();
+    let check = |to: &str, expected: &str| {
+        let problems = fixture.load(&PACKAGED.replace("where = { status_id", &format!("where = {{ {to}"))).unwrap_err();
+        assert!(problems.to_string().contains(expected), "{problems}");
+    };
+    let text = "in [routes.where] is no field of these events, so the route would never act";
+    check("statusid", &format!("`statusid` {text}; did you mean `status_id`?"));
+    check("order.total", &format!("`order` {text}"));
+}
+
+#[test]
 fn every_target_has_one_notice_task() {
     let config = Fixture::new().load(FULL).unwrap();
     assert_eq!(config.notice_task("crm").unwrap().name, "tell");

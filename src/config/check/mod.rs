@@ -4,6 +4,7 @@
 //! of a file are told at once.
 
 mod event;
+mod field;
 mod load;
 mod route;
 mod source;

@@ -1,7 +1,7 @@
 //! `[[routes]]`: which event starts which task.
 
-use crate::config::check::event;
-use crate::config::raw::{Named, Reported, Section, Value, did_you_mean};
+use crate::config::check::{event, field};
+use crate::config::raw::{Named, Reported, Value, did_you_mean};
 use crate::config::{Condition, Route, Source, SourceKind, Target, TargetKind, Task, TaskKind};
 
 /// Reads one route and checks that its event, source and task fit each other.
@@ -18,7 +18,7 @@ pub(super) fn read(
         source.and_then(|source| fits(value, source, task, targets)).map(|()| task)
     });
     let events = section.required("events", |value| value.each_of_some(|value| event_kind(value, source?, task.ok())));
-    let conditions = section.or("where", Vec::new(), conditions);
+    let conditions = section.or("where", Vec::new(), |value| conditions(value, events.as_deref().unwrap_or_default()));
     let since = section.optional("since", Value::moment);
     section.finish()?;
     Ok(Route {
@@ -70,21 +70,38 @@ fn event_kind(value: &Value<'_>, source: &Source, task: Option<&Task>) -> Result
 }
 
 /// `{ status_id = [142, 143], pipeline_id = 31 }`: fields with the values that they may have.
-fn conditions(value: &Value<'_>) -> Result<Vec<Condition>, Reported> {
-    conditions_below("", value.section()?)
+fn conditions(value: &Value<'_>, events: &[String]) -> Result<Vec<Condition>, Reported> {
+    let outcomes: Vec<_> = value
+        .section()?
+        .take_all()
+        .into_iter()
+        .map(|(key, value)| is_known(&key, &value, events).and_then(|()| conditions_at(key, &value)))
+        .collect();
+    flat(outcomes)
+}
+
+/// Whether an item of each event can have the field; of a path its first part is looked at.
+fn is_known(key: &str, value: &Value<'_>, events: &[String]) -> Result<(), Reported> {
+    for known in events.iter().filter_map(|event| field::known(event)) {
+        if !known.contains(&key) {
+            let hint = did_you_mean(key, known.iter().copied());
+            return Err(value.refuse_with("is no field of these events, so the route would never act", hint));
+        }
+    }
+    Ok(())
 }
 
 /// TOML makes a table of each dot in a field's name; here they are put together again.
-fn conditions_below(prefix: &str, mut section: Section<'_>) -> Result<Vec<Condition>, Reported> {
-    let one = |(key, value): (String, Value<'_>)| {
-        let field = format!("{prefix}{key}");
-        if value.is_table() {
-            return conditions_below(&format!("{field}."), value.section()?);
-        }
-        let any_of = if value.is_list() { value.each_of_some(Value::plain)? } else { vec![value.plain()?] };
-        Ok(vec![Condition { field, any_of }])
-    };
-    let outcomes: Vec<_> = section.take_all().into_iter().map(one).collect();
+fn conditions_at(field: String, value: &Value<'_>) -> Result<Vec<Condition>, Reported> {
+    if value.is_table() {
+        let below = value.section()?.take_all().into_iter();
+        return flat(below.map(|(key, value)| conditions_at(format!("{field}.{key}"), &value)).collect());
+    }
+    let any_of = if value.is_list() { value.each_of_some(Value::plain)? } else { vec![value.plain()?] };
+    Ok(vec![Condition { field, any_of }])
+}
+
+fn flat(outcomes: Vec<Result<Vec<Condition>, Reported>>) -> Result<Vec<Condition>, Reported> {
     outcomes.into_iter().try_fold(Vec::new(), |mut all, some| {
         all.extend(some?);
         Ok(all)
