@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 macro_rules! ascending_id {
-    ($name:ident, $prefix:literal, $what:literal) => {
+    ($name:ident, $prefix:literal, $word:literal, $what:literal) => {
         #[doc = concat!($what, "; ascending, assigned by the writer, never reused.")]
         ///
         #[doc = concat!("Prints as `", $prefix, "17`; parses with or without the letter.")]
@@ -43,20 +43,20 @@ macro_rules! ascending_id {
                     .unwrap_or(text)
                     .parse()
                     .map(Self)
-                    .map_err(|_| ParseIdError { kind: stringify!($name) })
+                    .map_err(|_| ParseIdError { kind: concat!($word, " id (", $prefix, "17)") })
             }
         }
     };
 }
 
-ascending_id!(EventId, "e", "A stored event");
-ascending_id!(TaskId, "t", "A task");
-ascending_id!(IntentId, "i", "An intent: one planned change outside");
-ascending_id!(LeaseToken, "l", "The right to run a task; changes on every lease");
+ascending_id!(EventId, "e", "an event", "A stored event");
+ascending_id!(TaskId, "t", "a task", "A task");
+ascending_id!(IntentId, "i", "an intent", "An intent: one planned change outside");
+ascending_id!(LeaseToken, "l", "a lease", "The right to run a task; changes on every lease");
 
 /// The text is not an id of the expected kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("not a {kind}: digits are expected, with or without the letter in front")]
+#[error("not {kind}")]
 pub struct ParseIdError {
     kind: &'static str,
 }
@@ -126,7 +126,7 @@ impl FromStr for TraceId {
             .then(|| u128::from_str_radix(text, 16).ok())
             .flatten()
             .map(Self)
-            .ok_or(ParseIdError { kind: "TraceId" })
+            .ok_or(ParseIdError { kind: "a trace id (32 hex digits)" })
     }
 }
 

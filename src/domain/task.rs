@@ -140,7 +140,7 @@ pub enum Verdict {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NotNow {
     /// It has ended well; `replay` runs it again.
-    #[error("it has ended; replay its event to run it again")]
+    #[error("it has ended; `tambour replay` runs it again")]
     Ended,
     /// It is being worked on.
     #[error("it is running; wait until its attempt ends")]
