@@ -241,7 +241,7 @@ fn story(trace: &Trace) -> String {
     trace.story.iter().map(|line| format!("{} {} {}\n", line.at, line.who, line.text)).collect()
 }
 
-/// A note is refused, a person retries, and a second deal waits for a paused target:
+/// A note is refused, a person retries, and a second deal waits for a held target:
 /// every id along the way tells the same story.
 #[tokio::test]
 async fn one_story_from_any_id() {
@@ -288,12 +288,12 @@ async fn a_waiting_task_says_what_it_waits_for() {
     fixture.run(None, Ending::Hold, "the token was revoked", None).await;
     let held: Trace = fixture.ask(Request::Trace { id: "t1".to_owned() }).await;
     let text = last(held);
-    assert_eq!(text, "now: retry after 1 attempt: the token was revoked; crm is paused since 2026-11-30T11:10:02Z");
+    assert_eq!(text, "now: retry after 1 attempt: the token was revoked; crm is held since 2026-11-30T11:10:02Z");
     fixture.clock.advance(Duration::from_mins(1));
     fixture.deal_moves(50_000_002).await;
     let held: Trace = fixture.ask(Request::Trace { id: "t2".to_owned() }).await;
     let text = last(held);
-    assert_eq!(text, "now: new; crm is paused since 2026-11-30T11:10:02Z: the token was revoked");
+    assert_eq!(text, "now: new; crm is held since 2026-11-30T11:10:02Z: the token was revoked");
     let resumed: Value = fixture.ask(Request::Resume { target: "crm".to_owned() }).await;
     assert_eq!(resumed, json!({ "was_held": true }));
     let unknown = answer(&fixture.context, Request::Resume { target: "crn".to_owned() }, "anna").await.unwrap_err();

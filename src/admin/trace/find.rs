@@ -4,6 +4,7 @@ use crate::admin::trace::{EVENTS_MAX, Ends};
 use crate::config::Config;
 use crate::domain::{EventId, IntentId, Key, TaskId, TraceId};
 use crate::store::{Broken, ItemView, View, entity_key};
+use crate::text::normalize_phone;
 
 /// What a text is by its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,7 +18,7 @@ pub(super) enum Asked {
     /// 32 hex digits.
     Trace(TraceId),
     /// Anything else: an order's id or name, a deal's id, the text of our CRM
-    /// field, the last digits of a phone.
+    /// field, an id of what we made in the CRM, a phone or its last digits.
     Words(String),
 }
 
@@ -33,16 +34,14 @@ pub(super) fn asked(text: &str) -> Asked {
         Some('i') if is_id('i') => text.parse().ok().map(Asked::Intent),
         _ => text.parse().ok().map(Asked::Trace),
     };
-    by_form.unwrap_or_else(|| Asked::Words(words(text)))
+    by_form.unwrap_or_else(|| Asked::Words(text.trim_start_matches('#').to_owned()))
 }
 
-/// An order's name without its sign; the last four digits of a whole phone.
-fn words(text: &str) -> String {
-    let digits: Vec<char> = text.chars().filter(char::is_ascii_digit).collect();
-    match digits.last_chunk::<4>() {
-        Some(last) if text.starts_with('+') => last.iter().collect(),
-        _ => text.trim_start_matches('#').to_owned(),
-    }
+/// The last four digits of a phone in any usual form. Of bare digits only what has the
+/// length of a national number is one: longer ones are ids.
+fn last_digits(text: &str) -> Option<String> {
+    let is_id = text.bytes().all(|byte| byte.is_ascii_digit()) && !(10..=11).contains(&text.len());
+    normalize_phone(text).filter(|_| !is_id).map(|phone| phone.last4())
 }
 
 /// Where the story of a thing begins; empty when nothing is stored under it.
@@ -60,12 +59,7 @@ pub(super) fn find(file: &View, config: &Config, asked: &Asked) -> Result<Ends, 
                 ends.event(file, id)?;
             }
         }
-        Asked::Words(words) => {
-            ends.entity(file, words, &|_| true)?;
-            ends.deal(file, config, words)?;
-            ends.marker(file, config, words)?;
-            ends.alias(file, words)?;
-        }
+        Asked::Words(words) => ends.words(file, config, words)?,
     }
     Ok(ends)
 }
@@ -93,12 +87,42 @@ impl Ends {
         Ok(())
     }
 
-    /// The id of a deal in the CRM: its key ends in the text of our field.
-    fn deal(&mut self, file: &View, config: &Config, id: &str) -> Result<(), Broken> {
+    /// What others call it; only where that leads nowhere a phone, then a number of ours.
+    fn words(&mut self, file: &View, config: &Config, words: &str) -> Result<(), Broken> {
+        self.entity(file, words, &|_| true)?;
+        self.made(file, config, words)?;
+        self.marker(file, config, words)?;
+        self.alias(file, words)?;
+        if let Some(last) = last_digits(words).filter(|_| self.is_empty()) {
+            self.alias(file, &last)?;
+        }
+        if let Some(id) = words.parse().ok().filter(|_| self.is_empty()) {
+            self.tasks.extend(file.task(id)?.map(|task| task.id));
+        }
+        Ok(())
+    }
+
+    /// The id of a deal, contact, note or task that we made in the CRM; its key says what for.
+    fn made(&mut self, file: &View, config: &Config, id: &str) -> Result<(), Broken> {
         for target in config.targets.keys() {
-            let key = file.object_of_external(&format!("{target}/lead"), id)?;
-            if let Some(marker) = key.and_then(|key| key.parts().pop()) {
-                self.marker(file, config, &marker)?;
+            for kind in ["lead", "contact", "note", "task"] {
+                let Some(key) = file.object_of_external(&format!("{target}/{kind}"), id)? else { continue };
+                let parts = key.parts();
+                // After the system and its account: see `worker/object.rs`.
+                match parts.iter().skip(2).map(String::as_str).collect::<Vec<_>>().as_slice() {
+                    ["lead", marker] | ["note", "lines", marker] => self.marker(file, config, marker)?,
+                    ["note", _, lead, _] => self.entity(file, lead, &|_| true)?,
+                    ["contact", "phone", phone] => {
+                        if let Some(last) = last_digits(phone) {
+                            self.alias(file, &last)?;
+                        }
+                    }
+                    ["task", parent, _] => {
+                        let parent = parent.parse().ok().map(|id| file.task(id)).transpose()?.flatten();
+                        self.tasks.extend(parent.map(|task| task.id));
+                    }
+                    _ => {}
+                }
             }
         }
         Ok(())
@@ -152,8 +176,21 @@ mod tests {
         check("e", words("e"));
         check("eleven", words("eleven"));
         check("shop-912345678901234567", words("shop-912345678901234567"));
-        check("+7 (900) 000-12-34", words("1234"));
+        check("+7 (900) 000-12-34", words("+7 (900) 000-12-34"));
         check("1234", words("1234"));
         check("", words(""));
+    }
+
+    #[test]
+    fn phones_are_known_by_their_form() {
+        let check = |text: &str, expected: Option<&str>| assert_eq!(last_digits(text).as_deref(), expected, "{text}");
+        check("+7 (900) 000-12-34", Some("1234"));
+        check("8 900 000-12-34", Some("1234"));
+        check("89000001234", Some("1234"));
+        check("1042", None);
+        check("50000001", None);
+        check("5678901234567", None);
+        check("912345678901234567", None);
+        check("shop-912345678901234567", None);
     }
 }

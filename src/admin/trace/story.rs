@@ -132,7 +132,7 @@ fn stands(read: &Read, of: &ReadTask) -> String {
     let head = of.waits_behind.as_ref().unwrap_or(task);
     match (read.holds.iter().find(|hold| hold.target == task.target), head.due) {
         (Some(hold), _) => {
-            text.push_str(&format!("; {} is paused since {}", hold.target, short(hold.since)));
+            text.push_str(&format!("; {} is held since {}", hold.target, short(hold.since)));
             if hold.text != task.text {
                 text.push_str(&format!(": {}", hold.text));
             }
