@@ -22,8 +22,8 @@ fn find(file: &View, source: &str, kinds: &[String]) -> Result<Option<Sample>, B
     for event in file.events(None, LOOKS_MAX, &of_route)? {
         let body = file.body(event.id)?;
         let json = body.and_then(|body| serde_json::from_slice(&body).ok());
-        if let Some(order) = json.and_then(|json| Order::from_webhook(&json).ok()) {
-            return Ok(Some(Sample { event: event.id.to_string(), order: order.to_json() }));
+        if let Some(body) = json.filter(|json| Order::from_webhook(json).is_ok()) {
+            return Ok(Some(Sample { event: event.id.to_string(), body }));
         }
     }
     Ok(None)

@@ -30,7 +30,7 @@ pub struct Health {
     pub tasks: BTreeMap<String, u64>,
     /// Tasks that wait for a person.
     pub dead: u64,
-    /// Paused targets.
+    /// Held targets.
     pub holds: Vec<Hold>,
     /// What a person must look at.
     pub alerts: Vec<Alert>,
@@ -78,7 +78,7 @@ impl Health {
     }
 }
 
-/// A paused target.
+/// A held target.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Hold {
     /// The target.
@@ -478,8 +478,8 @@ pub struct Resumed {
 pub struct Sample {
     /// The event.
     pub event: String,
-    /// The order as templates see it.
-    pub order: serde_json::Value,
+    /// The body of its delivery.
+    pub body: serde_json::Value,
 }
 
 fn time(at: Option<Timestamp>) -> Option<String> {

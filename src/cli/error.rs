@@ -45,6 +45,13 @@ impl Error {
         self
     }
 
+    /// With the hint said otherwise.
+    #[must_use]
+    pub(super) fn map_hint(mut self, change: impl FnOnce(&str) -> String) -> Self {
+        self.hint = self.hint.map(|hint| change(&hint));
+        self
+    }
+
     /// The process's exit code.
     pub(super) const fn exit(&self) -> Exit {
         self.exit
@@ -53,7 +60,8 @@ impl Error {
 
 impl From<demo::Error> for Error {
     fn from(error: demo::Error) -> Self {
-        Self::new(Exit::Internal, &error)
+        let exit = if matches!(error, demo::Error::Used(_)) { Exit::Usage } else { Exit::Internal };
+        Self::new(exit, &error)
     }
 }
 

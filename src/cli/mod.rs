@@ -20,6 +20,7 @@ mod routes;
 mod send;
 mod serve;
 mod status;
+mod stop;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -28,10 +29,10 @@ mod trace;
 mod verify;
 mod windows;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, Parser, Subcommand};
 use tracing::Level;
 
 use crate::admin::Wish;
@@ -40,6 +41,9 @@ use crate::cli::exit::Exit;
 use crate::clock::{SharedClock, SystemClock};
 use crate::config::{self, Config};
 use crate::telemetry::{self, Format};
+
+const CONFIG_PATH: &str = "/etc/tambour/tambour.toml";
+const CONFIG_VARIABLE: &str = "TAMBOUR_CONFIG";
 
 /// Takes webhooks durably, then does each outside change once
 #[derive(Debug, Parser)]
@@ -50,9 +54,9 @@ struct Cli {
         long,
         global = true,
         value_name = "PATH",
-        env = "TAMBOUR_CONFIG",
+        env = CONFIG_VARIABLE,
         hide_env_values = true,
-        default_value = "/etc/tambour/tambour.toml"
+        default_value = CONFIG_PATH
     )]
     config: PathBuf,
     #[command(subcommand)]
@@ -98,6 +102,27 @@ impl Setting {
         Ok(config::load(&self.config_path, &environment)?)
     }
 
+    /// A hint whose commands name the configuration again, where it had to be named.
+    fn hint(&self, text: &str) -> String {
+        format!("hint: {}", self.with_config(text))
+    }
+
+    fn with_config(&self, text: &str) -> String {
+        let is_known = self.config_path == Path::new(CONFIG_PATH)
+            || environment(CONFIG_VARIABLE).is_some_and(|path| self.config_path == Path::new(&path));
+        if is_known {
+            return text.to_owned();
+        }
+        let name = |text: String, command: &clap::Command| {
+            let command = command.get_name();
+            text.replace(
+                &format!("tambour {command}"),
+                &format!("tambour --config {} {command}", self.config_path.display()),
+            )
+        };
+        Cli::command().get_subcommands().fold(text.to_owned(), name)
+    }
+
     /// Names and the data folder: outside the service's unit its secrets may be out of reach.
     fn load_without_secrets(&self) -> Result<Config, Error> {
         Ok(config::load_without_secrets(&self.config_path)?)
@@ -118,44 +143,45 @@ pub fn run() -> ExitCode {
             return if error.use_stderr() { Exit::Usage } else { Exit::Ok }.into();
         }
     };
+    let setting = Setting { config_path: cli.config, clock: SystemClock::start() };
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build();
     let ended = match runtime {
-        Ok(runtime) => runtime.block_on(carry_out(cli)),
+        Ok(runtime) => runtime.block_on(carry_out(cli.command, &setting)),
         Err(source) => Err(Error::new(Exit::Internal, &source)),
     };
     match ended {
         Ok(exit) => exit.into(),
         Err(error) => {
+            let error = error.map_hint(|hint| setting.with_config(hint));
             print::say(&error.to_string());
             error.exit().into()
         }
     }
 }
 
-async fn carry_out(cli: Cli) -> Result<Exit, Error> {
-    let setting = Setting { config_path: cli.config, clock: SystemClock::start() };
-    let (format, level) = match &cli.command {
+async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Error> {
+    let (format, level) = match &command {
         Command::Serve(args) => (args.format(), Level::INFO),
         _ => (Format::Compact, Level::WARN),
     };
     telemetry::init(format, level).map_err(|error| Error::new(Exit::Internal, &error))?;
-    match cli.command {
-        Command::Serve(_) => serve::run(&setting).await,
-        Command::Check(args) => check::run(args, &setting).await,
-        Command::Status(args) => status::run(args, &setting).await,
-        Command::Routes(args) => routes::run(args, &setting).await,
-        Command::Events(args) => events::run(args, &setting).await,
-        Command::Tasks(args) => tasks::run(args, &setting).await,
-        Command::Trace(args) => trace::run(args, &setting).await,
-        Command::Windows(args) => windows::run(args, &setting).await,
-        Command::Retry(args) => operate::run(Wish::Retry, args, &setting).await,
-        Command::Close(args) => operate::run(Wish::Close, args, &setting).await,
-        Command::Replay(args) => operate::run(Wish::Replay, args, &setting).await,
-        Command::Resume(args) => resume::run(args, &setting).await,
-        Command::Ask(args) => ask::run(args, &setting).await,
-        Command::Send(args) => send::run(args, &setting).await,
-        Command::Verify(args) => verify::run(args, &setting).await,
-        Command::Bench(args) => bench::run(args, &setting).await,
+    match command {
+        Command::Serve(_) => serve::run(setting).await,
+        Command::Check(args) => check::run(args, setting).await,
+        Command::Status(args) => status::run(args, setting).await,
+        Command::Routes(args) => routes::run(args, setting).await,
+        Command::Events(args) => events::run(args, setting).await,
+        Command::Tasks(args) => tasks::run(args, setting).await,
+        Command::Trace(args) => trace::run(args, setting).await,
+        Command::Retry(args) => operate::run(Wish::Retry, args, setting).await,
+        Command::Close(args) => operate::run(Wish::Close, args, setting).await,
+        Command::Replay(args) => operate::run(Wish::Replay, args, setting).await,
+        Command::Resume(args) => resume::run(args, setting).await,
+        Command::Ask(args) => ask::run(args, setting).await,
+        Command::Send(args) => send::run(args, setting).await,
+        Command::Windows(args) => windows::run(args, setting).await,
+        Command::Verify(args) => verify::run(args, setting).await,
+        Command::Bench(args) => bench::run(args, setting).await,
         Command::Demo(args) => Ok(demo::run(args, &setting.clock).await?),
     }
 }

@@ -9,6 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::link::Link;
 use crate::cli::tasks::{self, Filter};
 use crate::cli::{Setting, print};
+use crate::domain::State;
 
 /// How many refusals are shown.
 const REFUSALS_SHOWN: usize = 20;
@@ -63,6 +64,12 @@ async fn carry_out(link: &mut Link, wish: Wish, args: Args, setting: &Setting) -
     if preview.count == 0 {
         return Err(Error::of(Exit::Refused, "no task matches").hint("tambour tasks"));
     }
+    let ended: Vec<&str> =
+        preview.first.iter().filter(|task| has_ended(&task.state)).map(|task| task.id.as_str()).collect();
+    if wish == Wish::Retry && ended.len() as u64 == preview.count {
+        let hint = format!("to run it again: tambour replay {}", ended.join(" "));
+        return Err(Error::of(Exit::Refused, format!("ended already: {}", ended.join(", "))).hint(hint));
+    }
     if !args.yes {
         print::out(&tasks::shown(&preview.first))?;
         if !print::can_ask() {
@@ -81,6 +88,10 @@ async fn carry_out(link: &mut Link, wish: Wish, args: Args, setting: &Setting) -
     }
     print::say(&format!("{}: done {done}, refused {}", word(wish), refused.len()));
     Ok(if done == 0 { Exit::Refused } else { Exit::Ok })
+}
+
+fn has_ended(state: &str) -> bool {
+    [State::Done, State::Superseded].iter().any(|ended| ended.as_str() == state)
 }
 
 async fn all_pages(link: &mut Link, wish: Wish, filter: &TaskFilter, why: &str) -> Result<(u64, Vec<Refused>), Error> {

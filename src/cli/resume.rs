@@ -1,4 +1,4 @@
-//! `resume`: a paused target works again.
+//! `resume`: a held target works again.
 
 use crate::admin::Request;
 use crate::admin::view::Resumed;
@@ -7,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::link::ask_once;
 use crate::cli::{Setting, print};
 
-/// End the pause of a target, once its access is put right
+/// End the hold of a target, once its access is put right
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -23,7 +23,7 @@ Examples:
 pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     let resumed: Resumed = ask_once(setting, Request::Resume { target: args.target.clone() }).await?;
     if !resumed.was_held {
-        return Err(Error::of(Exit::Refused, format!("{} was not paused", args.target)));
+        return Err(Error::of(Exit::Refused, format!("{} was not held", args.target)));
     }
     print::say(&format!("{} works again", args.target));
     Ok(Exit::Ok)

@@ -54,21 +54,42 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
         Error::of(Exit::Usage, format!("there is no source `{}`; there are: {}", args.source, known.join(", ")))
     })?;
     let body = args.sample.as_deref().map(read_body).transpose()?;
+    let is_own = args.url.is_none();
     let base = args.url.unwrap_or_else(|| own_url(config.listener.address));
+    let subject = subject(&source.kind, body.as_deref());
     let call = delivery(source, &base, &args.topic, body, setting.clock.now())?;
     let transport = if args.insecure { HttpTransport::without_certificate_checks() } else { HttpTransport::new() }?;
     // The address token is part of the URL, so the URL is not shown.
     print::say(&format!("sending {} bytes to source {} at {base}", call.body.len(), source.name));
+    if is_own {
+        print::say("(the listener's own address; --url https://<host> takes the way of the senders)");
+    }
     let answer = transport.call(call).await.map_err(unreachable)?;
     print::out(&format!("{} {}\n", answer.status, meaning(answer.status)))?;
     if answer.status == 200 {
-        print::say("hint: what became of it: tambour events --limit 1");
+        match subject {
+            Some(name) => print::say(&setting.hint(&format!("what became of {name}: tambour trace '{name}'"))),
+            None => print::say(&setting.hint("what became of it: tambour events --limit 1")),
+        }
         return Ok(Exit::Ok);
     }
     if answer.status == 503 {
         print::say("hint: how it stands: tambour status, tambour windows");
     }
     Ok(Exit::Refused)
+}
+
+/// What `trace` knows the sent thing by.
+fn subject(kind: &SourceKind, body: Option<&[u8]>) -> Option<String> {
+    match (kind, body) {
+        (SourceKind::Shopify { .. }, None) => Some(sample::ORDER_NAME.to_owned()),
+        (SourceKind::Shopify { .. }, Some(body)) => {
+            let order: serde_json::Value = serde_json::from_slice(body).ok()?;
+            order.get("name")?.as_str().filter(|name| !name.contains('\'')).map(str::to_owned)
+        }
+        (SourceKind::Amocrm { .. }, None) => Some(sample::LEAD_ID.to_owned()),
+        (SourceKind::Amocrm { .. }, Some(_)) => None,
+    }
 }
 
 fn read_body(path: &Path) -> Result<Bytes, Error> {

@@ -2,10 +2,9 @@
 
 use std::sync::Arc;
 
-use tokio::signal::unix::{Signal, SignalKind, signal};
-
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
+use crate::cli::stop::Stop;
 use crate::cli::{Setting, print};
 use crate::client::HttpTransport;
 use crate::server::Appliance;
@@ -47,17 +46,10 @@ impl Args {
 pub(super) async fn run(setting: &Setting) -> Result<Exit, Error> {
     let config = setting.load()?;
     let transport = Arc::new(HttpTransport::new()?);
-    let stop = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
+    let mut stop = Stop::listen()?;
     let appliance = Appliance::bind(config, setting.clock.clone()).await?;
     let bound = appliance.bound();
     print::out(&format!("door https://{} admin http://{}\n", bound.door, bound.admin))?;
-    appliance.run(transport, either(stop)).await?;
+    appliance.run(transport, stop.come()).await?;
     Ok(Exit::Ok)
-}
-
-async fn either((mut first, mut second): (Signal, Signal)) {
-    tokio::select! {
-        _ = first.recv() => {}
-        _ = second.recv() => {}
-    }
 }

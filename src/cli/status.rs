@@ -7,7 +7,7 @@ use crate::cli::exit::Exit;
 use crate::cli::link::ask_once;
 use crate::cli::{Setting, print};
 
-/// Show how the appliance stands: tasks by state, paused targets, open changes, alerts
+/// Show how the appliance stands: tasks by state, held targets, open changes, alerts
 #[derive(Debug, clap::Args)]
 #[command(after_help = HELP)]
 pub(super) struct Args {
@@ -28,7 +28,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     } else {
         print::out(&shown(&health))?;
         for hold in &health.holds {
-            print::say(&format!("hint: once it is put right: tambour resume {}", hold.target));
+            print::say(&setting.hint(&format!("once it is put right: tambour resume {}", hold.target)));
         }
     }
     Ok(Exit::Ok)
@@ -54,7 +54,7 @@ fn shown(health: &Health) -> String {
         health
             .holds
             .iter()
-            .map(|hold| [format!("paused {}", hold.target), format!("since {}: {}", seconds(&hold.since), hold.text)]),
+            .map(|hold| [format!("held {}", hold.target), format!("since {}: {}", seconds(&hold.since), hold.text)]),
     );
     rows.extend(health.alerts.iter().map(|alert| {
         let (count, first) = (alert.count, seconds(&alert.first));

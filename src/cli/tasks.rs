@@ -106,7 +106,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     } else {
         print::out(&shown(&page.items))?;
         if let Some(next) = &page.next {
-            print::say(&format!("hint: the next ones: tambour tasks --before {next}"));
+            print::say(&setting.hint(&format!("the next ones: tambour tasks --before {next}")));
         }
     }
     Ok(Exit::Ok)

@@ -24,10 +24,11 @@ const HELP: &str = "\
 ID is one of:
   e17, t42, i3          an event, a task, an intent
   32 hex digits         a trace id of the log
-  912345678901234567    an order or a deal, by its id
+  912345678901234567    an order, by its id
+  50000001              a deal, contact, note or task of the CRM, by its id
   '#1042', 1042         an order, by its name
   shop-9123456789       the text of the CRM field
-  4567, +79001234567    the last digits of the buyer's phone, or all of it
+  4567, 8 900 123-45-67 the last four digits of the buyer's phone, or all of it
 
 Examples:
   tambour trace t42
@@ -46,9 +47,11 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     }
     for traced in trace.tasks.iter().filter(|traced| traced.task.state == State::Dead.as_str()) {
         let id = &traced.task.id;
-        print::say(&format!(
-            "hint: once it is put right: tambour retry {id}; if it is not to be done: tambour close {id}"
-        ));
+        print::say(
+            &setting.hint(&format!(
+                "once it is put right: tambour retry {id}; if it is not to be done: tambour close {id}"
+            )),
+        );
     }
     Ok(Exit::Ok)
 }

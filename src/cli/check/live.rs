@@ -89,7 +89,7 @@ fn may_make(target: &Target, missing: &[WantedField]) -> Result<bool, Error> {
     let rows = missing.iter().map(|field| [field.code.clone(), "text".to_owned(), field.name.clone()]);
     print::say(&format!("to be made in {}:\n{}", target.name, print::columns(rows).trim_end()));
     if !print::can_ask() {
-        print::say("hint: nobody can be asked; this makes them: tambour check --fix --yes");
+        print::say("hint: nobody can be asked; the same command with --yes makes them");
         return Ok(false);
     }
     Ok(print::confirm("Make them?")?)

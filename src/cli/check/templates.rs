@@ -10,9 +10,13 @@ use crate::cli::check::{Finding, sample};
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::link::Link;
-use crate::config::{Config, Task, TaskKind};
+use crate::config::{Config, DealTask, Language, TargetKind, Task, TaskKind};
 use crate::domain::Timestamp;
+use crate::rules::{DealFields, DealRefusal, DealSeen, Order, changes, lines_note, new_deal};
+use crate::sandbox::OrderSketch;
 use crate::text::Template;
+
+const BUILT_IN: &str = "the built-in sample";
 
 /// The newest stored order of each deal task.
 pub(super) async fn stored_orders(config: &Config, link: &mut Link) -> Result<BTreeMap<String, Sample>, Error> {
@@ -35,36 +39,87 @@ pub(super) async fn stored_orders(config: &Config, link: &mut Link) -> Result<BT
     Ok(found)
 }
 
-/// Renders all templates; one finding a task.
+/// Renders all templates and applies the rules of deals; one finding a task.
 pub(super) fn try_all(config: &Config, stored: &BTreeMap<String, Sample>, now: Timestamp) -> Vec<Finding> {
-    config.tasks.values().filter_map(|task| try_task(task, stored.get(&task.name), now)).collect()
+    let one = |task: &Task| match &task.kind {
+        TaskKind::Notice(_) => None,
+        TaskKind::Note(note) => Some(try_note(task, &note.text)),
+        TaskKind::Deal(deal) => Some(try_deal(config, task, deal, stored.get(&task.name), now)),
+    };
+    config.tasks.values().filter_map(one).collect()
 }
 
-fn try_task(task: &Task, stored: Option<&Sample>, now: Timestamp) -> Option<Finding> {
+fn try_note(task: &Task, text: &Template) -> Finding {
+    let custom = custom_keys(text.source());
+    let templates = [("text".to_owned(), text)];
+    let finding = of_failures(task, BUILT_IN, &templates, &json!({ "lead": sample::lead_json(&custom) }));
+    if custom.is_empty() || !finding.ok {
+        return finding;
+    }
+    let keys = custom.iter().map(|key| format!("`{key}`")).collect::<Vec<_>>().join(", ");
+    let text =
+        format!("{}; only a deal shows whether `lead.custom` has {keys}: `default('')` helps if not", finding.text);
+    Finding { text, ..finding }
+}
+
+/// What a template takes from `lead.custom`: `.CODE` or `["id"]`.
+fn custom_keys(source: &str) -> BTreeSet<String> {
+    let key = |rest: &str| {
+        let is_word = |letter: char| letter.is_alphanumeric() || letter == '_';
+        let key = match rest.strip_prefix('.') {
+            Some(rest) => rest.split(|letter| !is_word(letter)).next(),
+            None => rest
+                .strip_prefix("[\"")
+                .and_then(|rest| rest.split('"').next())
+                .or_else(|| rest.strip_prefix("['").and_then(|rest| rest.split('\'').next())),
+        };
+        key.map(str::to_owned)
+    };
+    source.split("lead.custom").skip(1).filter_map(key).collect()
+}
+
+/// An order is tried as what it is, but for being a test: those make no deals.
+fn try_deal(config: &Config, task: &Task, deal: &DealTask, stored: Option<&Sample>, now: Timestamp) -> Finding {
     let about = format!("task {}", task.name);
-    let built_in = "the built-in sample";
-    let (on, data, templates) = match &task.kind {
-        TaskKind::Notice(_) => return None,
-        TaskKind::Note(note) => {
-            (built_in, json!({ "lead": sample::lead_json() }), vec![("text".to_owned(), &note.text)])
-        }
-        TaskKind::Deal(deal) => {
-            let fields = deal.fields.iter().map(|field| (format!("fields.{}", field.field_id), &field.value));
-            let templates = [("name".to_owned(), &deal.name)].into_iter().chain(fields).collect();
-            let (on, order) = match stored {
-                Some(sample) => (sample.event.as_str(), Ok(sample.order.clone())),
-                None => (built_in, sample::order_json(now)),
-            };
-            match order {
-                Ok(order) => (on, json!({ "order": order }), templates),
-                Err(error) => return Some(Finding::bad(about, format!("{on}: {error}"))),
-            }
+    let Some(TargetKind::Amocrm(access)) = config.targets.get(&task.target).map(|target| &target.kind) else {
+        return Finding::bad(about, "its target is absent");
+    };
+    let (on, read) = match stored {
+        Some(sample) => (sample.event.as_str(), Order::from_webhook(&sample.body)),
+        None => {
+            let sketch = OrderSketch { currency: access.currency.clone(), ..sample::order(now) };
+            (BUILT_IN, Order::from_webhook(&sketch.to_json()))
         }
     };
-    Some(match failures(&templates, &data).as_slice() {
-        [] => Finding::good(about, format!("{} on {on}", names(&templates))),
+    let order = match read {
+        Ok(order) => Order { test: false, ..order },
+        Err(error) => return Finding::bad(about, format!("{on}: {error}")),
+    };
+    let fields = deal.fields.iter().map(|field| (format!("fields.{}", field.field_id), &field.value));
+    let templates: Vec<_> = [("name".to_owned(), &deal.name)].into_iter().chain(fields).collect();
+    let finding = of_failures(task, on, &templates, &json!({ "order": order.to_json() }));
+    match try_rules(config, deal, &access.currency, &order) {
+        Err(refusal) if finding.ok => Finding::bad(about, format!("on {on}: {}", refusal.text(Language::En))),
+        _ => finding,
+    }
+}
+
+/// A deal is made of the order, then the order comes again.
+fn try_rules(config: &Config, deal: &DealTask, currency: &str, order: &Order) -> Result<(), DealRefusal> {
+    let made = new_deal(deal, "check", currency, order)?;
+    let DealFields { name, price, custom, pipeline_id, status_id, .. } = made;
+    let seen = DealSeen { name, price, pipeline_id, status_id, custom: custom.into_iter().collect() };
+    changes(deal, "check", currency, order, &seen, None)?;
+    lines_note(order, config.language);
+    Ok(())
+}
+
+fn of_failures(task: &Task, on: &str, templates: &[(String, &Template)], data: &Value) -> Finding {
+    let about = format!("task {}", task.name);
+    match failures(templates, data).as_slice() {
+        [] => Finding::good(about, format!("{} on {on}", names(templates))),
         failures => Finding::bad(about, format!("on {on}: {}", failures.join("; "))),
-    })
+    }
 }
 
 fn failures(templates: &[(String, &Template)], data: &Value) -> Vec<String> {
@@ -76,4 +131,20 @@ fn failures(templates: &[(String, &Template)], data: &Value) -> Vec<String> {
 
 fn names(templates: &[(String, &Template)]) -> String {
     templates.iter().map(|(key, _)| format!("`{key}`")).collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_custom_fields_are_found_in_templates() {
+        let check = |source: &str, expected: &[&str]| {
+            assert_eq!(custom_keys(source), expected.iter().map(|&key| key.to_owned()).collect(), "{source}");
+        };
+        check("{{ lead.name }}", &[]);
+        check("{{ lead.custom.PHONE }} {{ lead.custom['701'] }}", &["701", "PHONE"]);
+        check("{{ lead.custom[\"701\"] }}{{ lead.custom.A|upper }}", &["701", "A"]);
+        check("{% if lead.custom %}x{% endif %}", &[]);
+    }
 }

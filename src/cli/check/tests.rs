@@ -142,8 +142,6 @@ async fn templates_are_tried_on_the_built_in_samples() {
         texts[1].starts_with("on the built-in sample: template `name` failed: line 1: undefined value"),
         "{texts:?}"
     );
-    assert!(
-        texts[2].starts_with("on the built-in sample: template `text` failed: line 1: undefined value"),
-        "{texts:?}"
-    );
+    assert_eq!(texts.len(), 2, "fields of a deal are known at run time only: {texts:?}");
+    assert!(found.iter().any(|finding| finding.text.contains("whether `lead.custom` has `PHONE`")), "{found:?}");
 }

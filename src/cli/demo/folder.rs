@@ -36,6 +36,9 @@ impl Folder {
         let io = |source| Error::Io("make the demo's folder", source);
         let temporary = if dir.is_none() { Some(TempDir::with_prefix("tambour-demo-").map_err(io)?) } else { None };
         let path = dir.or_else(|| temporary.as_ref().map(|t| t.path().to_owned())).unwrap_or_default();
+        if path.join("data").exists() {
+            return Err(Error::Used(path));
+        }
         fs::create_dir_all(&path).map_err(io)?;
         let made = rcgen::generate_simple_self_signed(vec!["localhost".to_owned()]).map_err(Error::Certificate)?;
         let token = Settings::default().amocrm_token;
@@ -140,4 +143,18 @@ task = "contract"
 since = "2020-01-01T00:00:00Z"
 "#
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_is_taken_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = || Folder::make(Some(folder.path().to_owned()), "127.0.0.1:1".parse().unwrap());
+        assert!(make().is_ok());
+        fs::create_dir(folder.path().join("data")).unwrap();
+        assert!(matches!(make().err(), Some(Error::Used(path)) if path == folder.path()));
+    }
 }

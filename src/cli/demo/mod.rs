@@ -18,6 +18,7 @@ use tokio::net::TcpListener;
 
 use crate::cli::exit::Exit;
 use crate::cli::print::{out, say};
+use crate::cli::stop::Stop;
 use crate::clock::SharedClock;
 use crate::sandbox::{Faults, Running, Sandbox, Sender, Settings};
 use child::Serve;
@@ -32,6 +33,9 @@ Examples:
 
 /// New objects stay invisible to the sandbox's search for so long; the real CRM takes up to a minute.
 const SEARCH_LAG: Duration = Duration::from_millis(500);
+
+/// How long the appliance has for the first deal.
+const DEAL_WITHIN: Duration = Duration::from_secs(30);
 
 /// Play the whole way on this machine: sandbox, real TLS, SIGKILL, counts
 #[derive(Debug, clap::Args)]
@@ -51,6 +55,9 @@ pub(super) enum Error {
     /// The folder, the sandbox's port, or the child.
     #[error("failed to {0}")]
     Io(&'static str, #[source] std::io::Error),
+    /// Its data file knows another sandbox's objects.
+    #[error("the folder `{0}` holds the data of an earlier demo: name another one, or remove it")]
+    Used(PathBuf),
     /// The certificate cannot be made.
     #[error("failed to make a certificate")]
     Certificate(#[source] rcgen::Error),
@@ -65,24 +72,50 @@ pub(super) enum Error {
     Scene(#[from] crate::sandbox::Error),
 }
 
-/// Plays the demo; `Ok` only if every count holds.
+/// Plays the demo; `Exit::Ok` only if every count holds.
 pub(super) async fn run(args: Args, clock: &SharedClock) -> Result<Exit, Error> {
+    let mut stop = Stop::listen().map_err(|source| Error::Io("listen for signals", source))?;
     let (sandbox, running) = start_sandbox(clock).await?;
     let folder = Folder::make(args.dir, running.addr)?;
+    // Whoever drops the play kills its child; a signal alone would leave it running.
+    let played = tokio::select! {
+        played = play(&folder, &sandbox, &running, clock) => played?,
+        () = stop.come() => return Ok(Exit::Refused),
+    };
+    say(if played.holds { "\nEvery count holds." } else { "\nA count does not hold." });
+    if args.stay {
+        say_what_to_try(&folder, &played.serve, &running);
+        stop.come().await;
+    }
+    played.serve.stop().await?;
+    running.stop().await;
+    Ok(if played.holds { Exit::Ok } else { Exit::Refused })
+}
+
+/// The play at its end, the appliance still running.
+struct Played {
+    serve: Serve,
+    holds: bool,
+}
+
+async fn play(folder: &Folder, sandbox: &Sandbox, running: &Running, clock: &SharedClock) -> Result<Played, Error> {
     say(&format!("folder    {}", folder.path().display()));
     say(&format!("sandbox   http://{} (an amoCRM account and a shop, emulated)", running.addr));
-    let mut serve = Serve::start(&folder).await?;
+    let mut serve = Serve::start(folder).await?;
     say(&format!("appliance https://{} (process {})", serve.door(), serve.pid()));
-    child::run(&folder, &["check", "--fix", "--yes"]).await?;
+    child::run(folder, &["check", "--fix", "--yes"]).await?;
     say("CRM       its three fields are made (check --fix)");
     let sender = Sender::trusting(serve.door(), folder.certificate())?;
     let mut scene = Scene::new(sandbox.clone(), sender, clock.clone());
 
-    scene.order_while_the_answer_is_withheld().await?;
+    tokio::select! {
+        made = scene.order_while_the_answer_is_withheld() => made?,
+        () = clock.sleep(DEAL_WITHIN) => return Err(Error::Child("made no deal in time".to_owned(), folder.log())),
+    }
     say("\nThe CRM has made the deal and withholds the last byte of its answer: SIGKILL.");
     serve.kill().await?;
     sandbox.release();
-    serve = Serve::start(&folder).await?;
+    serve = Serve::start(folder).await?;
     say(&format!("Started again as process {}.\n", serve.pid()));
     scene.meet(Sender::trusting(serve.door(), folder.certificate())?);
 
@@ -91,19 +124,12 @@ pub(super) async fn run(args: Args, clock: &SharedClock) -> Result<Exit, Error> 
     scene.forward_back_forward().await?;
     serve.wait_until_all_is_done(clock).await?;
 
-    let seen = table::seen(&folder, &serve, &sandbox).await?;
+    let seen = table::seen(folder, &serve, sandbox).await?;
     let table = Table::new(scene.sent(), &seen);
     show(&table.to_string())?;
     say("\ntrace of order 1042:");
-    show(&child::run(&folder, &["trace", "1042"]).await?)?;
-    let holds = table.holds();
-    say(if holds { "\nEvery count holds." } else { "\nA count does not hold." });
-    if args.stay {
-        stay(&folder, &serve, &running).await?;
-    }
-    serve.stop().await?;
-    running.stop().await;
-    Ok(if holds { Exit::Ok } else { Exit::Refused })
+    show(&child::run(folder, &["trace", "1042"]).await?)?;
+    Ok(Played { holds: table.holds(), serve })
 }
 
 async fn start_sandbox(clock: &SharedClock) -> Result<(Sandbox, Running), Error> {
@@ -115,7 +141,7 @@ async fn start_sandbox(clock: &SharedClock) -> Result<(Sandbox, Running), Error>
     Ok((sandbox, running))
 }
 
-async fn stay(folder: &Folder, serve: &Serve, sandbox: &Running) -> Result<(), Error> {
+fn say_what_to_try(folder: &Folder, serve: &Serve, sandbox: &Running) {
     let config = folder.config().display().to_string();
     say(&format!(
         "\nAll of it keeps running; Ctrl-C ends it. Try, in another terminal:\n\
@@ -129,7 +155,6 @@ async fn stay(folder: &Folder, serve: &Serve, sandbox: &Running) -> Result<(), E
         sandbox.addr,
         serve.admin(),
     ));
-    tokio::signal::ctrl_c().await.map_err(|source| Error::Io("wait for Ctrl-C", source))
 }
 
 fn show(text: &str) -> Result<(), Error> {

@@ -10,12 +10,16 @@ use crate::clock::SharedClock;
 use crate::domain::Timestamp;
 use crate::sandbox::{Fault, Operation, OrderSketch, Sandbox, Sender, When, shopify_headers, sign};
 
+/// The deal that five notifications tell of.
+pub(super) const FIVE: &str = "Договор с пятью уведомлениями";
+/// The deal that is moved three times.
+pub(super) const THREE: &str = "Договор с тремя щелчками";
 const ORDER_ID: u64 = 912_345_678_901_234_567;
 
 /// One delivery: what it was, what it should be answered, what it was answered.
 #[derive(Clone, Debug)]
 pub(super) struct Sent {
-    pub(super) what: &'static str,
+    pub(super) what: String,
     pub(super) expected: u16,
     pub(super) answered: u16,
 }
@@ -69,31 +73,31 @@ impl Scene {
 
     /// Stage, sum, contact, sum again, and the first once more: one note.
     pub(super) async fn five_notifications(&mut self) -> Result<(), Error> {
-        let (deal, _) = self.sandbox.add_lead_by_hand("Сделка 4521", 100, None)?;
+        let (deal, _) = self.sandbox.add_lead_by_hand(FIVE, 100, None)?;
         let contact = self.sandbox.add_contact_by_hand("Пётр Примеров", Some("+7 900 000-00-02"), None);
         let stage = self.sandbox.move_lead(deal, STAGE_CONTRACT)?;
-        self.crm("deal 4521: to the contract stage", &stage).await?;
+        self.crm(format!("deal {deal}: to the contract stage"), &stage).await?;
         let hook = self.sandbox.set_price(deal, 120)?;
-        self.crm("deal 4521: sum 120", &hook).await?;
+        self.crm(format!("deal {deal}: sum 120"), &hook).await?;
         self.until_the_second_changes().await;
         let hook = self.sandbox.link_contact(deal, contact)?;
-        self.crm("deal 4521: contact", &hook).await?;
+        self.crm(format!("deal {deal}: contact"), &hook).await?;
         let hook = self.sandbox.set_price(deal, 150)?;
-        self.crm("deal 4521: sum 150", &hook).await?;
-        self.crm("deal 4521: the first, sent again", &stage).await
+        self.crm(format!("deal {deal}: sum 150"), &hook).await?;
+        self.crm(format!("deal {deal}: the first, sent again"), &stage).await
     }
 
     /// A manager who sees no result moves the card back and forth.
     pub(super) async fn forward_back_forward(&mut self) -> Result<(), Error> {
-        let (deal, _) = self.sandbox.add_lead_by_hand("Договор с тремя щелчками", 300, None)?;
+        let (deal, _) = self.sandbox.add_lead_by_hand(THREE, 300, None)?;
         let hook = self.sandbox.move_lead(deal, STAGE_CONTRACT)?;
-        self.crm("another deal: forward", &hook).await?;
+        self.crm(format!("deal {deal}: forward"), &hook).await?;
         self.until_the_second_changes().await;
         let hook = self.sandbox.move_lead(deal, STAGE_FIRST)?;
-        self.crm("another deal: back", &hook).await?;
+        self.crm(format!("deal {deal}: back"), &hook).await?;
         self.until_the_second_changes().await;
         let hook = self.sandbox.move_lead(deal, STAGE_CONTRACT)?;
-        self.crm("another deal: forward", &hook).await
+        self.crm(format!("deal {deal}: forward"), &hook).await
     }
 
     /// The CRM's times have whole seconds; two changes in one second may look the same.
@@ -113,7 +117,7 @@ impl Scene {
 
     async fn shop(
         &mut self,
-        what: &'static str,
+        what: impl Into<String>,
         expected: u16,
         topic: &str,
         delivery: Option<&str>,
@@ -127,14 +131,14 @@ impl Scene {
             headers.retain(|(name, _)| !name.eq_ignore_ascii_case("x-shopify-webhook-id"));
         }
         let answered = self.sender.post("/in/shop", &headers, body.clone()).await?.status;
-        self.sent.push(Sent { what, expected, answered });
+        self.sent.push(Sent { what: what.into(), expected, answered });
         Ok(())
     }
 
-    async fn crm(&mut self, what: &'static str, hook: &Bytes) -> Result<(), Error> {
+    async fn crm(&mut self, what: impl Into<String>, hook: &Bytes) -> Result<(), Error> {
         let headers = [("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned())];
         let answered = self.sender.post(&format!("/in/crm/{ADDRESS_TOKEN}"), &headers, hook.clone()).await?.status;
-        self.sent.push(Sent { what, expected: 200, answered });
+        self.sent.push(Sent { what: what.into(), expected: 200, answered });
         Ok(())
     }
 }
