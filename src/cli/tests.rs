@@ -47,3 +47,29 @@ fn help_texts_are_as_recorded() {
 fn the_command_line_is_consistent() {
     Cli::command().debug_assert();
 }
+
+const README: &str = include_str!("../../README.md");
+
+/// A person who is told a code finds what to do about it.
+#[test]
+fn the_readme_explains_every_code() {
+    for code in crate::domain::ReasonCode::ALL {
+        let heading = format!("\n#### `{code}`\n");
+        assert!(README.contains(&heading), "README.md has no heading `{code}`");
+    }
+}
+
+/// The table of commands and the command line name the same.
+#[test]
+fn the_readme_lists_every_command() {
+    let table = README.split("\n## Commands\n").nth(1).and_then(|rest| rest.split("\n## ").next()).unwrap();
+    let cells = table.lines().filter_map(|line| line.strip_prefix("| `")?.split(" |").next());
+    let words = |cell: &str| -> Vec<String> {
+        let commands =
+            cell.split("`, `").map(|command| command.split([' ', '`']).next().unwrap_or_default().to_owned());
+        commands.collect()
+    };
+    let listed: BTreeSet<String> = cells.flat_map(words).collect();
+    let known = Cli::command().get_subcommands().map(|command| command.get_name().to_owned()).collect();
+    assert_eq!(listed, known);
+}
