@@ -15,7 +15,7 @@ async fn fifty_parallel_identical_deliveries_are_one_event() {
     let mut posts = JoinSet::new();
     for _ in 0..50 {
         let (sender, delivery) = (served.sender(), delivery.clone());
-        posts.spawn(async move { sender.post(&delivery.path, &delivery.headers, delivery.body).await.unwrap().status });
+        posts.spawn(async move { delivery.send(&sender).await.unwrap().status });
     }
     while let Some(status) = posts.join_next().await {
         assert_eq!(status.unwrap(), 200);

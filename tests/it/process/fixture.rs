@@ -16,7 +16,9 @@ use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, RootCertStore};
 use serde_json::Value;
 use tambour::clock::{SharedClock, SystemClock};
-use tambour::sandbox::{Answered, OrderSketch, Request, Running, Sandbox, Sender, Settings, shopify_headers, sign};
+use tambour::sandbox::{
+    Answered, OrderSketch, Request, Running, Sandbox, SendError, Sender, Settings, shopify_headers, sign,
+};
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::{TcpListener, TcpStream};
@@ -158,6 +160,12 @@ pub(crate) struct Delivery {
     pub(crate) body: Bytes,
 }
 
+impl Delivery {
+    pub(crate) async fn send(&self, sender: &Sender) -> Result<Answered, SendError> {
+        sender.post(&self.path, &self.headers, self.body.clone()).await
+    }
+}
+
 /// What a command of the CLI came to.
 #[derive(Debug)]
 pub(crate) struct Output {
@@ -211,7 +219,12 @@ impl Served {
     }
 
     pub(crate) async fn post(&self, delivery: &Delivery) -> Answered {
-        within(self.sender().post(&delivery.path, &delivery.headers, delivery.body.clone())).await.unwrap()
+        self.try_post(delivery).await.unwrap()
+    }
+
+    /// A post whose answer may go down with the process.
+    pub(crate) async fn try_post(&self, delivery: &Delivery) -> Result<Answered, SendError> {
+        within(delivery.send(&self.sender())).await
     }
 
     /// Sends text over TLS and reads until the door closes.
