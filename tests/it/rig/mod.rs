@@ -24,12 +24,12 @@ use bytes::Bytes;
 use serde_json::{Value, json};
 use tambour::clock::{Clock as _, ManualClock};
 use tambour::config::Config;
-use tambour::domain::{TaskId, Timestamp, TraceId};
+use tambour::domain::{EventId, TaskId, Timestamp, TraceId};
 use tambour::sandbox::{Operation, OrderSketch, Request, Sandbox, Settings, shopify_headers, sign};
 use tambour::source::RawDelivery;
 use tambour::store::{EventView, Granted, IntentView, Receipt, TaskView, View, Wish};
 
-pub(crate) use disk::Disk;
+pub(crate) use disk::{Call, Disk};
 pub(crate) use network::{Cut, Network};
 pub(crate) use process::NotAccepted;
 pub(crate) use random::Random;
@@ -51,6 +51,8 @@ pub(crate) struct Rig {
     pub(crate) disk: Disk,
     /// How often a process died.
     pub(crate) deaths: u32,
+    /// Events that a sender was told are stored, with their bodies.
+    acknowledged: Vec<(EventId, Bytes)>,
     config: Arc<Config>,
     time: Arc<ManualClock>,
     process: Process,
@@ -65,7 +67,7 @@ impl Rig {
         let (network, disk) = (Network::to(&crm), Disk::default());
         let config = Arc::new(setup.load());
         let process = Process::start(&config, &time, &disk, &network).unwrap();
-        let rig = Self { crm, network, disk, deaths: 0, config, time, process, made_up: 0 };
+        let rig = Self { crm, network, disk, deaths: 0, acknowledged: Vec::new(), config, time, process, made_up: 0 };
         for code in setup.fields {
             rig.ask("POST", "/api/v4/leads/custom_fields", &json!([{"name": code, "code": code, "type": "text"}]));
         }
@@ -91,8 +93,30 @@ impl Rig {
     ) -> Result<Receipt, NotAccepted> {
         self.made_up += 1;
         let headers = headers.iter().map(|(name, value)| (name.to_lowercase(), Bytes::from(value.clone()))).collect();
-        let raw = RawDelivery { headers, body, received_at: self.now() };
-        self.process.deliver(&self.config.sources[source], raw, TraceId::new(self.made_up))
+        let raw = RawDelivery { headers, body: body.clone(), received_at: self.now() };
+        let receipt = self.process.deliver(&self.config.sources[source], raw, TraceId::new(self.made_up))?;
+        let (Receipt::New { event, .. } | Receipt::Duplicate { event } | Receipt::Conflict { event }) = receipt;
+        self.acknowledged.push((event, body));
+        Ok(receipt)
+    }
+
+    /// A sender that gets no answer sends again, to the next process.
+    fn send(&mut self, deliver: impl Fn(&mut Self) -> Result<Receipt, NotAccepted>) -> Receipt {
+        loop {
+            match deliver(self) {
+                Err(NotAccepted::Failed) => self.restart(),
+                answered => return answered.unwrap(),
+            }
+        }
+    }
+
+    /// Panics where something is lost that a sender was told is stored.
+    pub(crate) fn check_acknowledged(&self) {
+        let view = self.view();
+        for (event, body) in &self.acknowledged {
+            assert_eq!(view.body(*event).unwrap().as_ref(), Some(&body.to_vec()), "{event} was acknowledged");
+            assert!(view.event(*event).unwrap().is_some(), "{event} was acknowledged");
+        }
     }
 
     /// A delivery of the shop under ids of its own.
@@ -103,7 +127,7 @@ impl Rig {
 
     /// A delivery of the shop under given ids.
     pub(crate) fn order_as(&mut self, topic: &str, order: &OrderSketch, webhook_id: &str, event_id: &str) -> Receipt {
-        self.send_order(topic, order, webhook_id, event_id).unwrap()
+        self.send(|rig| rig.send_order(topic, order, webhook_id, event_id))
     }
 
     /// A delivery of the shop that may find the appliance dead, or dying of it.
@@ -132,7 +156,7 @@ impl Rig {
     /// A delivery of the CRM.
     pub(crate) fn hook(&mut self, body: Bytes) -> Receipt {
         let form = ("content-type".to_owned(), "application/x-www-form-urlencoded".to_owned());
-        self.deliver("crm", &[form], body).unwrap()
+        self.send(|rig| rig.deliver("crm", std::slice::from_ref(&form), body.clone()))
     }
 
     // Time.

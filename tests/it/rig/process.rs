@@ -63,12 +63,18 @@ impl Process {
         Some(Self { parts: Some(Parts { worker, runtime, store, intake, clock, _stop: stop }), life })
     }
 
+    /// Whether it goes on; one whose disk failed ends by itself.
     pub(super) fn lives(&self) -> bool {
-        self.life.lasts()
+        self.life.lasts() && !self.life.is_doomed()
     }
 
     /// Ends it at once: nothing of it runs any more, and nothing it still holds reaches the disk.
     pub(super) fn kill(&mut self) {
+        if self.life.is_doomed() {
+            let store = self.store();
+            assert!(matches!(self.block_on(store.probe()), Err(Error::Stopped)), "it goes on after a failure");
+            assert!(store.pulse().borrow().failed, "the server is not told to end");
+        }
         self.life.end();
         self.parts = None;
     }
