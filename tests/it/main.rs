@@ -20,6 +20,8 @@ mod bytes;
 mod crash;
 /// A flood of one source leaves the others their part.
 mod flood;
+/// Bits of the data file flip.
+mod damage;
 /// The power fails, and the disk with it.
 mod disk;
 /// Search lags behind creates, and answers are lost.

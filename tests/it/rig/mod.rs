@@ -30,6 +30,7 @@ use tambour::source::RawDelivery;
 use tambour::store::{EventView, Granted, IntentView, Receipt, TaskView, View, Wish};
 
 pub(crate) use disk::{Call, Disk};
+pub(crate) use life::Life;
 pub(crate) use network::{Cut, Network};
 pub(crate) use process::NotAccepted;
 pub(crate) use random::Random;
