@@ -18,12 +18,12 @@ mod answers;
 mod bytes;
 /// The process dies on every line that matters.
 mod crash;
-/// A flood of one source leaves the others their part.
-mod flood;
 /// Bits of the data file flip.
 mod damage;
 /// The power fails, and the disk with it.
 mod disk;
+/// A flood of one source leaves the others their part.
+mod flood;
 /// Search lags behind creates, and answers are lost.
 mod lag;
 /// What the log says when a person must act.

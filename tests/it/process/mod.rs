@@ -5,5 +5,6 @@ mod cli;
 mod crash;
 mod door;
 mod fixture;
+mod kills;
 mod refusals;
 mod restart;
