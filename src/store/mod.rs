@@ -108,13 +108,21 @@ impl Store {
     /// # Errors
     /// As [`Store::open`].
     pub fn inline(backend: impl redb::StorageBackend, clock: SharedClock, pauses: Pauses) -> Result<Self, OpenError> {
-        let path = Path::new("(backend)");
-        let database = Database::builder()
-            .create_with_backend(backend)
-            .map_err(|error| OpenError::Broken { path: path.to_owned(), source: error.into() })?;
-        let (engine, opened) = open::prepare(database, clock, pauses, Arc::default()).map_err(|e| e.at(path))?;
+        let (engine, opened) = open::prepare_on(backend, clock, pauses)?;
         let database = Arc::clone(&engine.database);
         Ok(Self::new(Writer::inline(engine), database, opened, true))
+    }
+
+    /// Works on any storage with the writer's own thread: for storage that takes its time.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn threaded(backend: impl redb::StorageBackend, clock: SharedClock, pauses: Pauses) -> Result<Self, OpenError> {
+        let (engine, opened) = open::prepare_on(backend, clock, pauses)?;
+        let database = Arc::clone(&engine.database);
+        let writer =
+            Writer::threaded(engine).map_err(|source| OpenError::Folder { path: open::ON_BACKEND.into(), source })?;
+        Ok(Self::new(writer, database, opened, true))
     }
 
     fn new(writer: Writer, database: Arc<Database>, opened: Opened, closes_clean: bool) -> Self {

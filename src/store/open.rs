@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable, WriteTransaction};
+use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable, StorageBackend, WriteTransaction};
 
 use crate::clock::SharedClock;
 use crate::domain::{EventId, Pauses, Timestamp};
@@ -99,6 +99,22 @@ fn in_use_or_broken(error: DatabaseError, path: &Path, folder: &Path) -> OpenErr
         }
         error => OpenError::Broken { path, source: error.into() },
     }
+}
+
+/// Stands for the path where there is none.
+pub(super) const ON_BACKEND: &str = "(backend)";
+
+/// Opens or makes a data file on any storage.
+pub(super) fn prepare_on(
+    backend: impl StorageBackend,
+    clock: SharedClock,
+    pauses: Pauses,
+) -> Result<(Engine, Opened), OpenError> {
+    let path = Path::new(ON_BACKEND);
+    let database = Database::builder()
+        .create_with_backend(backend)
+        .map_err(|error| OpenError::Broken { path: path.to_owned(), source: error.into() })?;
+    prepare(database, clock, pauses, Arc::default()).map_err(|failure| failure.at(path))
 }
 
 /// Checks the format, numbers this process, and fills the dedup index.
