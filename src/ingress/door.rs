@@ -111,15 +111,22 @@ impl Door {
         async {
             tokio::select! {
                 reply = self.accept(source, share, delivery, trace) => reply,
-                () = self.clock.sleep_until(deadline) => {
-                    // The commit may still succeed; then the repeat is a duplicate.
-                    tracing::warn!("the commit was not done in time");
-                    Reply::Unavailable("the disk is slow")
-                }
+                () = self.clock.sleep_until(deadline) => self.late(),
             }
         }
         .instrument(span)
         .await
+    }
+
+    /// The answer to a delivery that was not committed in time.
+    fn late(&self) -> Reply {
+        if self.inbox.borrow().is_none() {
+            tracing::warn!("the data file was not open in time");
+            return Reply::Unavailable("the data file is being opened");
+        }
+        // The commit may still succeed; then the repeat is a duplicate.
+        tracing::warn!("the commit was not done in time");
+        Reply::Unavailable("the disk is slow")
     }
 
     /// Limits, then the whole body.

@@ -88,7 +88,7 @@ impl Reply {
             Self::TooLarge(bytes_max) => format!("the body is over {bytes_max} bytes\n"),
             Self::Encoded => "send the body without content encoding\n".to_owned(),
             Self::OverQuota(_) => "the quota of this source is used up; nothing was stored, send it again\n".to_owned(),
-            Self::Unavailable(why) => format!("{why}; nothing was stored, send it again\n"),
+            Self::Unavailable(why) => format!("{why}; send it again\n"),
         }
     }
 
