@@ -38,6 +38,8 @@ mod repeats;
 mod samples;
 /// Orders read fresh from the shop.
 mod shop_api;
+/// The disk, or the opening, takes longer than a sender waits.
+mod slow;
 /// The states of one order in any order.
 mod versions;
 

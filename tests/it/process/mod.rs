@@ -8,3 +8,5 @@ mod fixture;
 mod kills;
 mod refusals;
 mod restart;
+
+pub(crate) use fixture::within;
