@@ -158,7 +158,7 @@ const fn meaning(status: u16) -> &'static str {
         408 => "the body came too slowly",
         413 => "the body is over `max_body` of the source",
         415 => "a proxy in between compressed the body",
-        503 => "nothing was stored, the sender comes again: the file is being opened, or busy, or the quota is used up",
+        503 => "not accepted in time, or over the quota; the sender comes again: see tambour status",
         301 | 302 | 307 | 308 => "a redirect: senders do not follow it; give them the address that it leads to",
         _ => "no answer of a tambour: another program listens there",
     }
