@@ -207,7 +207,7 @@ impl Outside {
     }
 }
 
-/// B14, B64. Story: as the module says.
+/// B48. Story: as the module says.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn kills_at_random_moments_lose_nothing_and_double_nothing() {
     let kills = std::env::var("TAMBOUR_KILLS").map_or(KILLS, |kills| kills.parse().unwrap());
