@@ -20,8 +20,8 @@ use crate::admin::view::{Health, Operated, Page, Preview, Task, Trace};
 use crate::admin::{Admin, AskError, Call, Context, FailureKind, Request, TaskFilter, Wish, answer, ask, listen, view};
 use crate::clock::ManualClock;
 use crate::config::{
-    AmocrmTarget, Condition, Config, DealTask, Front, HandMade, Language, Listener, NoteTask, Route, Secret, Source,
-    SourceKind, Target, TargetKind, Task as ConfiguredTask, TaskKind, defaults,
+    AmocrmTarget, Condition, Config, DealTask, Front, HandMade, Language, Listener, Names, NoteTask, Route, Secret,
+    Source, SourceKind, Target, TargetKind, Task as ConfiguredTask, TaskKind, defaults,
 };
 use crate::domain::{
     Attempt, Ending, Key, KeyBuilder, Mode, OnReturn, Pauses, ReasonCode, Settlement, State, TaskId, TaskSeed,
@@ -136,6 +136,7 @@ pub(super) fn config() -> Config {
         }],
         workers: 1,
         pauses: Pauses::default(),
+        names: Names::default(),
     }
 }
 

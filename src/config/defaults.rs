@@ -55,3 +55,5 @@ pub const FIELD_TOTAL_CODE: &str = "TAMBOUR_TOTAL";
 pub const NOTE_VERSION: &str = "1";
 /// `due_in` of a notice task.
 pub const NOTICE_DUE_IN: Duration = Duration::from_hours(24);
+/// A target's notice task is named so, and its target, where the file has none.
+pub const NOTICE_PREFIX: &str = "notice-";

@@ -14,12 +14,14 @@
 //! | | `data` | | folder of the data file, made if absent |
 //! | | `workers` | 4 | tasks that run at the same time, 1 to 64 |
 //! | | `pauses` | 1, 5, 15, 60 min | list of pauses between attempts; the last one repeats |
+//! | | `retire` | none | list of names that are gone for good: `"source old-shop"`, `"target crm"`, `"task deal"` |
 //! | `listener` | `address` | | IP address and port of the public door |
 //! | `listener` | `trusted_proxies` | we end TLS | list of addresses and networks of proxies that end TLS for us |
 //! | `listener` | `certificate` | | without proxies: PEM file of the chain, leaf first |
 //! | `listener` | `key` | | without proxies: PEM file of the private key |
 //! | `admin` | `address` | `"127.0.0.1:9464"` | loopback address of metrics and health |
 //! | `sources.<name>` | `kind` | | `"shopify"` or `"amocrm"` |
+//! | `sources.<name>` | `formerly` | | the first name that it had |
 //! | `sources.<name>` | `max_body` | 1 MiB; amoCRM 8 MiB | longer bodies are refused: bytes, `"64KiB"`, `"1MiB"` |
 //! | `sources.<name>` | `answer_within` | 3.5 s; amoCRM 1.4 s | our deadline for the answer |
 //! | `sources.<name>` | `quota` | as below | what it may have of us; more is refused with 503 |
@@ -37,6 +39,7 @@
 //! | `sources.<name>.api` | `url` | `https://<shop>` | base URL |
 //! | `sources.<name>.api` | `timeout` | 20 s | longest wait for one call |
 //! | `targets.<name>` | `kind` | | `"amocrm"` |
+//! | `targets.<name>` | `formerly` | | the first name that it had |
 //! | `targets.<name>` | `url` | | base URL: `"https://<subdomain>.amocrm.ru"` |
 //! | `targets.<name>` | `account_id` | | the numeric account id |
 //! | `targets.<name>` | `token` | | secret: a long-lived token |
@@ -48,6 +51,7 @@
 //! | `targets.<name>` | `search_lag` | 60 s | how long a new object may stay invisible to search |
 //! | `targets.<name>` | `doubt_tail` | 10 s | added to both before a doubt is settled |
 //! | `tasks.<name>` | `kind` | | `"deal"`, `"note"` or `"notice"` |
+//! | `tasks.<name>` | `formerly` | | the first name that it had |
 //! | `tasks.<name>` | `target` | | name of a target |
 //! | `tasks.<name>` | `pipeline_id` | | deal: pipeline of new deals |
 //! | `tasks.<name>` | `status_id` | | deal: stage of new deals |
@@ -79,12 +83,18 @@
 //! | a secret | `file` | | path of a file that only its owner may open |
 //! | a secret | `env` | | name of an environment variable |
 //!
+//! Names of sources, targets and tasks are part of keys, in the data file and in
+//! the CRM. What has another name now says `formerly = "..."` with its first
+//! one: keys, lists and logs go on with that ([`Names`]), and a source keeps its
+//! old address beside the new one.
+//!
 //! Durations are written `"500ms"`, `"1.5s"`, `"15m"`, `"1h"`, `"30d"`. A target
 //! without a notice task gets one by the name `notice-<target>`.
 
 mod check;
 pub mod defaults;
 mod model;
+mod names;
 mod network;
 mod problem;
 mod raw;
@@ -97,6 +107,7 @@ pub use model::{
     AmocrmTarget, Condition, Config, DealTask, FieldTemplate, Front, HandMade, Language, Listener, Move, NoteTask,
     NoticeTask, Quota, Route, ShopApi, Source, SourceKind, Target, TargetKind, Task, TaskKind,
 };
+pub use names::{LostName, LostNames, Names};
 pub use network::Network;
 pub use problem::{Problem, Problems};
 pub use secret::{LabelledSecret, Secret};

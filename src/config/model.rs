@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::config::{LabelledSecret, Network, Secret};
+use crate::config::{LabelledSecret, Names, Network, Secret};
 use crate::domain::{Mode, Pauses, Timestamp};
 use crate::text::Template;
 
@@ -22,11 +22,11 @@ pub struct Config {
     pub listener: Listener,
     /// Loopback address of metrics and health.
     pub admin: SocketAddr,
-    /// Who sends to us, by name.
+    /// Who sends to us, by its name in keys, as all that follow.
     pub sources: BTreeMap<String, Source>,
-    /// What we change, by name.
+    /// What we change.
     pub targets: BTreeMap<String, Target>,
-    /// What is to be done, by name.
+    /// What is to be done.
     pub tasks: BTreeMap<String, Task>,
     /// Which event starts which task, in file order.
     pub routes: Vec<Route>,
@@ -34,6 +34,8 @@ pub struct Config {
     pub workers: usize,
     /// Pauses between attempts.
     pub pauses: Pauses,
+    /// What had another name, and what is gone.
+    pub names: Names,
 }
 
 impl Config {
@@ -81,7 +83,7 @@ pub enum Front {
 /// A system that sends to us.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// Its name in the address `/in/<name>`, in keys and in the CRM field.
+    /// Its name in keys and in the CRM field, and in the address `/in/<name>` too.
     pub name: String,
     /// Who sends, and how it proves itself.
     pub kind: SourceKind,

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 
 use super::*;
+use crate::domain::{NameKind, Timestamp, UsedName};
 
 const FULL: &str = include_str!("../../tests/data/config/full.toml");
 const PACKAGED: &str = include_str!("../../packaging/tambour.toml");
@@ -73,9 +74,12 @@ fn set_mode(path: &Path, mode: u32) {
 
 /// Every setting of a checked configuration, a line each.
 fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
-    let Config { language, data, listener, admin, sources, targets, tasks, routes, workers, pauses } = config;
+    let Config { language, data, listener, admin, sources, targets, tasks, routes, workers, pauses, names } = config;
     let mut out = format!("language = {language:?}\ndata = {}\nworkers = {workers}\n", data.display());
     writeln!(out, "pauses = {pauses:?}").unwrap();
+    for kind in NameKind::ALL {
+        names.retired(kind).for_each(|name| writeln!(out, "retired: {} {name}", kind.as_str()).unwrap());
+    }
     writeln!(out, "listener.address = {}", listener.address).unwrap();
     match &listener.front {
         Front::Tls { certificate, key } => {
@@ -90,14 +94,17 @@ fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
     writeln!(out, "admin = {admin}").unwrap();
     for (name, source) in sources {
         assert_eq!(name, &source.name);
+        dump_name(&mut out, "sources", name, names.written(NameKind::Source, name));
         dump_source(&mut out, source, show);
     }
     for (name, target) in targets {
         assert_eq!(name, &target.name);
+        dump_name(&mut out, "targets", name, names.written(NameKind::Target, name));
         dump_target(&mut out, target, show);
     }
     for (name, task) in tasks {
         assert_eq!(name, &task.name);
+        dump_name(&mut out, "tasks", name, names.written(NameKind::Task, name));
         dump_task(&mut out, task);
     }
     for (i, route) in routes.iter().enumerate() {
@@ -109,6 +116,13 @@ fn dump(config: &Config, show: fn(&Secret) -> &str) -> String {
         }
     }
     out
+}
+
+/// What has another name in the file than in keys.
+fn dump_name(out: &mut String, table: &str, name: &str, written: &str) {
+    if written != name {
+        writeln!(out, "{table}.{name} is written {written}").unwrap();
+    }
 }
 
 fn dump_source(out: &mut String, source: &Source, show: fn(&Secret) -> &str) {
@@ -409,6 +423,41 @@ fn a_condition_on_an_unknown_field_is_told() {
 fn every_target_has_one_notice_task() {
     let config = Fixture::new().load(FULL).unwrap();
     assert_eq!(config.notice_task("crm").unwrap().name, "tell");
-    assert_eq!(config.notice_task("second").unwrap().name, "notice-second");
+    assert_eq!(config.notice_task("twin").unwrap().name, "notice-twin", "both stay with the first name");
     assert!(config.notice_task("third").is_none());
+}
+
+/// Tasks of shops that are renamed, removed and brought back.
+#[test]
+fn a_lost_name_is_refused_with_what_to_write() {
+    let fixture = Fixture::new();
+    let used = |kind: NameKind, name: &str| UsedName { kind, name: name.to_owned(), since: Timestamp::from_secs(0) };
+    let used = || {
+        vec![
+            used(NameKind::Source, "shop"),
+            used(NameKind::Source, "kommo"),
+            used(NameKind::Target, "crm"),
+            used(NameKind::Task, "note"),
+            used(NameKind::Task, "notice-twin"),
+        ]
+    };
+    let check = |old: &str, new: &str, expected: &[&str]| {
+        assert!(FULL.contains(old), "{old}");
+        let config = fixture.load(&FULL.replace(old, new)).unwrap_or_else(|problems| panic!("{problems}"));
+        let lost = config.keeps(used()).err().map(|lost| lost.to_string()).unwrap_or_default();
+        assert_eq!(lost.lines().collect::<Vec<_>>(), expected, "{new}");
+    };
+    check("tasks.note", "tasks.note", &[]);
+    let both = "the data file knows the task `note` (since 1970-01-01T00:00:00.000Z), and the configuration does not: \
+        if it has another name now, write formerly = \"note\" in [tasks.<its new name>]; \
+        if it is gone for good, write retire = [\"task note\"] at the top";
+    let renamed = FULL.replace("[tasks.note]", "[tasks.paid]").replace("task = \"note\"", "task = \"paid\"");
+    check(FULL, &renamed, &[both]);
+    check(FULL, &renamed.replace("[tasks.paid]", "[tasks.paid]\nformerly = \"note\""), &[]);
+    check(FULL, &renamed.replace("\"source gone\"", "\"source gone\", \"task note\""), &[]);
+    // One new source and one lost one: likely the same.
+    let renamed = FULL.replace("[sources.shop", "[sources.moscow").replace("source = \"shop\"", "source = \"moscow\"");
+    let one = both.replace("task `note`", "source `shop`").replace("\"note\"", "\"shop\"");
+    let one = one.replace("task note", "source shop").replace("[tasks.<its new name>]", "[sources.moscow]");
+    check(FULL, &renamed, &[&one]);
 }

@@ -7,6 +7,7 @@
 mod error_class;
 mod id;
 mod key;
+mod name;
 mod pause;
 mod seed;
 mod task;
@@ -15,6 +16,7 @@ mod time;
 pub use error_class::{ReasonCode, Refusal};
 pub use id::{Attempt, EventId, IntentId, LeaseToken, ParseIdError, TaskId, TraceId};
 pub use key::{Key, KeyBuilder, PART_BYTES_MAX, TEXT_PART_ABSENT};
+pub use name::{NameKind, UsedName};
 pub use pause::{ATTEMPTS_MAX, Pauses};
 pub use seed::{FollowUp, Settlement, TaskSeed};
 pub use task::{Ended, Ending, Memory, Mode, NotNow, OnReturn, Standing, State, Stimulus, Verdict, apply, end};

@@ -6,10 +6,10 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::config::check::{route, source, target, task};
+use crate::config::check::{retire, route, source, target, task};
 use crate::config::raw::{File, Named, Reported, Secrets, Section, Value};
-use crate::config::{Config, Front, Language, Listener, Problem, Problems, defaults};
-use crate::domain::Pauses;
+use crate::config::{Config, Front, Language, Listener, Names, Problem, Problems, defaults};
+use crate::domain::{NameKind, Pauses};
 
 /// More would only wait for the same file and the same targets.
 const WORKERS: RangeInclusive<usize> = 1..=64;
@@ -65,8 +65,15 @@ fn whole(mut top: Section<'_>) -> Result<Config, Reported> {
     let mut tasks = Named::read(&mut top, "tasks", |named| task::read(named, &targets, &mut noticed));
     let routes =
         top.or("routes", Vec::new(), |value| value.each(|value| route::read(value, &sources, &targets, &tasks)));
+    let retired = top.or("retire", BTreeSet::new(), |value| retire::read(value, &sources, &targets, &tasks));
     top.finish()?;
     task::add_notices(&mut tasks, &targets, &noticed);
+    let renamed = [
+        (NameKind::Source, sources.renamed().collect::<Vec<_>>()),
+        (NameKind::Target, targets.renamed().collect()),
+        (NameKind::Task, tasks.renamed().collect()),
+    ];
+    let names = Names::new(&renamed, retired?);
     Ok(Config {
         language: language?,
         data: data?,
@@ -78,6 +85,7 @@ fn whole(mut top: Section<'_>) -> Result<Config, Reported> {
         routes: routes?,
         workers: workers?,
         pauses: pauses?,
+        names,
     })
 }
 

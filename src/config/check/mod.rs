@@ -6,6 +6,7 @@
 mod event;
 mod field;
 mod load;
+mod retire;
 mod route;
 mod source;
 mod target;

@@ -35,8 +35,8 @@ enum Kind {
 const KINDS: [(&str, Kind); 2] = [("shopify", Kind::Shopify), ("amocrm", Kind::Amocrm)];
 
 /// Reads one source.
-pub(super) fn read(NamedSection { name, mut section }: NamedSection<'_>) -> Result<Source, Reported> {
-    if name == BUILT_IN {
+pub(super) fn read(NamedSection { name, written, mut section }: NamedSection<'_>) -> Result<Source, Reported> {
+    if name == BUILT_IN || written == BUILT_IN {
         return Err(section.refuse("has the name of the built-in source", None));
     }
     // The kind decides which other keys there are, so without it none can be judged.

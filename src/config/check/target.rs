@@ -19,7 +19,7 @@ enum Kind {
 }
 
 /// Reads one target.
-pub(super) fn read(NamedSection { name, mut section }: NamedSection<'_>) -> Result<Target, Reported> {
+pub(super) fn read(NamedSection { name, mut section, .. }: NamedSection<'_>) -> Result<Target, Reported> {
     // The kind decides which other keys there are, so without it none can be judged.
     let Kind::Amocrm = section.required("kind", |value| value.one_of(&[("amocrm", Kind::Amocrm)]))?;
     let account = amocrm(&mut section);

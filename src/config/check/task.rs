@@ -14,8 +14,6 @@ const FIELD_CODE_CHARS_MAX: usize = 40;
 const DUE_IN: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(365 * 24);
 /// A deal may come back to the stage after years.
 const RETURN_AFTER: RangeInclusive<Duration> = Duration::from_mins(1)..=Duration::from_hours(10 * 365 * 24);
-/// The name of a target's notice task begins so where the file has none.
-const NOTICE_PREFIX: &str = "notice-";
 
 #[derive(Clone, Copy)]
 enum Kind {
@@ -31,7 +29,7 @@ const ORDER_CONDITIONS: [&str; 4] = ["paid", "cancelled", "fulfilled", "refunded
 
 /// Reads one task; `noticed` collects the targets that have a notice task.
 pub(super) fn read(
-    NamedSection { name, mut section }: NamedSection<'_>,
+    NamedSection { name, written, mut section }: NamedSection<'_>,
     targets: &Named<Target>,
     noticed: &mut BTreeSet<String>,
 ) -> Result<Task, Reported> {
@@ -40,7 +38,7 @@ pub(super) fn read(
     let target = section.required("target", |value| targets.find(value).map(|target| target.name.clone()));
     let placed = target.and_then(|target| {
         let is_notice = matches!(kind, Kind::Notice);
-        match name.strip_prefix(NOTICE_PREFIX).filter(|kept_for| targets.get(kept_for).is_some()) {
+        match kept_for(&name, targets).or_else(|| kept_for(&written, targets)) {
             Some(kept_for) if !is_notice || kept_for != target => {
                 Err(section.refuse(format_args!("has a name that is kept for the notices of `{kept_for}`"), None))
             }
@@ -61,12 +59,17 @@ pub(super) fn read(
     Ok(Task { name, target: placed?, mode: mode?, kind: kind? })
 }
 
+/// The target whose notice task alone may be named so.
+fn kept_for<'a>(name: &'a str, targets: &Named<Target>) -> Option<&'a str> {
+    name.strip_prefix(defaults::NOTICE_PREFIX).filter(|kept_for| targets.get(kept_for).is_some())
+}
+
 /// Gives a notice task to each target that the file gives none.
 ///
 /// Its name holds the target's, so that it stays when another target comes.
 pub(super) fn add_notices(tasks: &mut Named<Task>, targets: &Named<Target>, noticed: &BTreeSet<String>) {
     for target in targets.values().filter(|target| !noticed.contains(&target.name)) {
-        let name = format!("{NOTICE_PREFIX}{}", target.name);
+        let name = format!("{}{}", defaults::NOTICE_PREFIX, target.name);
         let kind = TaskKind::Notice(NoticeTask { due_in: defaults::NOTICE_DUE_IN });
         let mode = Mode::Once(OnReturn::Keep);
         tasks.add(name.clone(), Task { name, target: target.name.clone(), mode, kind });
