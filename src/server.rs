@@ -20,7 +20,8 @@ use tokio::task::{JoinError, JoinSet};
 use crate::admin::{self, Admin};
 use crate::client::{Amocrm, SharedTransport, Shop};
 use crate::clock::SharedClock;
-use crate::config::{Config, Front, Source, SourceKind};
+use crate::config::{Config, Front, LostNames, Source, SourceKind};
+use crate::domain::UsedName;
 use crate::ingress::{Door, Inbox, Refusals};
 use crate::intake::{Intake, route_names};
 use crate::listener::{self, Certificate, CertificateState, Limits, Server};
@@ -38,6 +39,9 @@ pub enum Error {
     /// The data file.
     #[error("failed to open the inbox")]
     Open(#[from] OpenError),
+    /// The configuration lost names that keys in the file hold.
+    #[error(transparent)]
+    Names(#[from] LostNames),
     /// The unix socket.
     #[error("failed to open the socket")]
     Socket(#[from] admin::ListenError),
@@ -124,6 +128,7 @@ impl Appliance {
     pub async fn run(mut self, transport: SharedTransport, stop: impl Future<Output = ()>) -> Result<(), Error> {
         systemd::status("opening the data file");
         let store = self.open().await?;
+        self.config.keeps(names(&store)?)?;
         let first_live = store.routes_live(route_names(&self.config)).await.map_err(Error::Stopped)?;
         let context = self.context(&store, &transport);
         let socket = admin::listen(&self.config.data)?;
@@ -221,6 +226,11 @@ pub fn shops(
         SourceKind::Shopify { .. } | SourceKind::Amocrm { .. } => None,
     };
     config.sources.values().filter_map(|source| Some((source.name.clone(), shop(source)?))).collect()
+}
+
+fn names(store: &Store) -> Result<Vec<UsedName>, Error> {
+    let names = store.view().and_then(|view| Ok(view.names()?));
+    names.map_err(Error::Stopped)
 }
 
 fn local(listener: &TcpListener, asked: SocketAddr) -> SocketAddr {

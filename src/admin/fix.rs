@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::admin::{Context, Error};
 use crate::client::{Account, Amocrm, Field, NewField, Pipeline, User};
 use crate::config::{AmocrmTarget, Config, DealTask, Language, Target, TargetKind, Task, TaskKind};
-use crate::domain::{KeyBuilder, Refusal};
+use crate::domain::{KeyBuilder, NameKind, Refusal};
 use crate::effect::{Creatable, Searchable, Steps};
 use crate::store::{Holder, IntentDurable, ObjectRef, Version};
 
@@ -56,11 +56,14 @@ pub async fn inspect(config: &Config, target: &Target, crm: &Amocrm) -> Result<I
 fn judge(config: &Config, target: &Target, seen: &Seen) -> Inspection {
     let TargetKind::Amocrm(access) = &target.kind;
     let mut found = Inspection::default();
-    found.account(&target.name, access, seen);
+    found.account(config.names.written(NameKind::Target, &target.name), access, seen);
     for task in config.tasks.values().filter(|task| task.target == target.name) {
         match &task.kind {
-            TaskKind::Deal(deal) => found.deal(config.language, task, deal, seen),
-            TaskKind::Note(note) => found.stages(&format!("task `{}`: `valid_in`", task.name), &note.valid_in, seen),
+            TaskKind::Deal(deal) => found.deal(config, task, deal, seen),
+            TaskKind::Note(note) => {
+                let name = config.names.written(NameKind::Task, &task.name);
+                found.stages(&format!("task `{name}`: `valid_in`"), &note.valid_in, seen);
+            }
             TaskKind::Notice(_) => {}
         }
     }
@@ -82,8 +85,8 @@ impl Inspection {
         self.user(&at, access.responsible_user_id, seen);
     }
 
-    fn deal(&mut self, language: Language, task: &Task, deal: &DealTask, seen: &Seen) {
-        let at = format!("task `{}`", task.name);
+    fn deal(&mut self, config: &Config, task: &Task, deal: &DealTask, seen: &Seen) {
+        let at = format!("task `{}`", config.names.written(NameKind::Task, &task.name));
         match seen.pipelines.iter().find(|pipeline| pipeline.id == deal.pipeline_id) {
             None => {
                 let known = seen.pipelines.iter().map(|pipeline| (pipeline.id, pipeline.name.as_str()));
@@ -106,7 +109,7 @@ impl Inspection {
             let known = seen.fields.iter().map(|known| (known.id, known.name.as_str()));
             self.absent(&at, "field", field.field_id, known);
         }
-        for wanted in own_fields(language, deal) {
+        for wanted in own_fields(config.language, deal) {
             match seen.fields.iter().find(|known| known.code.as_ref() == Some(&wanted.code)) {
                 None if !self.missing.contains(&wanted) => self.missing.push(wanted),
                 Some(known) if known.kind != KIND => {
@@ -123,7 +126,8 @@ impl Inspection {
         for route in config.routes.iter().filter(|route| to_target(&route.task)) {
             for condition in route.conditions.iter().filter(|condition| condition.field == "status_id") {
                 let stages: Vec<u64> = condition.any_of.iter().filter_map(|text| text.parse().ok()).collect();
-                self.stages(&format!("route to `{}`: `status_id`", route.task), &stages, seen);
+                let task = config.names.written(NameKind::Task, &route.task);
+                self.stages(&format!("route to `{task}`: `status_id`"), &stages, seen);
             }
         }
     }

@@ -9,8 +9,8 @@ use crate::admin::filter::parse_id;
 use crate::admin::fix::{self, WantedField};
 use crate::admin::view::{self, Page, Resumed, Route};
 use crate::admin::{Context, Error, EventFilter, PAGE_MAX, TaskFilter, health, operate, sample, trace};
-use crate::config::Config;
-use crate::domain::Timestamp;
+use crate::config::{Config, Names};
+use crate::domain::{NameKind, Timestamp};
 use crate::intake::route_names;
 use crate::store::{self, View};
 
@@ -77,6 +77,8 @@ pub enum Request {
         /// Of these event kinds.
         events: Vec<String>,
     },
+    /// The names that keys hold: a list of [`view::Name`].
+    Names,
     /// Makes CRM fields, each once: a list of their ids outside.
     Fix {
         /// In this target.
@@ -84,6 +86,27 @@ pub enum Request {
         /// Which.
         fields: Vec<WantedField>,
     },
+}
+
+impl Request {
+    /// People write the names of the configuration, the file holds those of keys.
+    fn in_keys(mut self, names: &Names) -> Self {
+        let (source, target) = match &mut self {
+            Self::Events { filter, .. } => (filter.source.as_mut(), None),
+            Self::Tasks { filter, .. } | Self::Preview { filter, .. } | Self::Operate { filter, .. } => {
+                (filter.source.as_mut(), filter.target.as_mut())
+            }
+            Self::Sample { source, .. } => (Some(source), None),
+            Self::Resume { target } | Self::Fix { target, .. } => (None, Some(target)),
+            Self::Status | Self::Routes | Self::Trace { .. } | Self::Names | Self::Windows => (None, None),
+        };
+        for (kind, name) in [(NameKind::Source, source), (NameKind::Target, target)] {
+            if let Some(name) = name {
+                *name = names.in_keys(kind, name).to_owned();
+            }
+        }
+        self
+    }
 }
 
 /// A person's wish for tasks.
@@ -113,7 +136,7 @@ impl Wish {
 /// # Errors
 /// [`Error`].
 pub async fn answer(context: &Context, request: Request, who: &str) -> Result<Value, Error> {
-    match request {
+    match request.in_keys(&context.config.names) {
         Request::Status => Ok(json(&health::health(context).await?)),
         Request::Routes => {
             let live = context.read(|file| file.routes_live()).await?;
@@ -132,6 +155,10 @@ pub async fn answer(context: &Context, request: Request, who: &str) -> Result<Va
         }
         Request::Resume { target } => resume(context, &target, who).await,
         Request::Sample { source, events } => Ok(json(&sample::newest_order(context, source, events).await?)),
+        Request::Names => {
+            let names = context.read(|file| file.names()).await?;
+            Ok(json(&names.into_iter().map(view::name).collect::<Vec<_>>()))
+        }
         Request::Fix { target, fields } => Ok(json(&fix::make_fields(context, &target, &fields).await?)),
     }
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use crate::domain::{Mode, Timestamp};
+use crate::domain::{Mode, NameKind, Timestamp, UsedName};
 use crate::listener::CertificateState;
 use crate::store;
 
@@ -75,6 +75,29 @@ impl Health {
             open_intents: 0,
             certificate: None,
         }
+    }
+}
+
+/// A name that keys hold.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Name {
+    /// `source`, `target`, `task`.
+    pub kind: String,
+    /// The name.
+    pub name: String,
+    /// Since when, in milliseconds of the epoch.
+    pub since_ms: i64,
+}
+
+pub(super) fn name(used: UsedName) -> Name {
+    Name { kind: used.kind.as_str().to_owned(), name: used.name, since_ms: used.since.as_millis() }
+}
+
+impl Name {
+    /// As the configuration is asked about it; `None` for a kind of a later build.
+    pub fn used(self) -> Option<UsedName> {
+        let kind = NameKind::from_word(&self.kind)?;
+        Some(UsedName { kind, name: self.name, since: Timestamp::from_millis(self.since_ms) })
     }
 }
 

@@ -9,6 +9,7 @@ use crate::cli::exit::Exit;
 use crate::cli::{Setting, print};
 use crate::client::{Amocrm, HttpTransport};
 use crate::config::Config;
+use crate::domain::NameKind;
 use crate::server::accounts;
 
 /// Show ids of a system outside, to paste into the configuration
@@ -76,7 +77,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
 fn target_of(config: &Config, named: Option<&str>) -> Result<String, Error> {
     let mut known = config.targets.keys();
     match (named, known.next(), known.next()) {
-        (Some(named), ..) => Ok(named.to_owned()),
+        (Some(named), ..) => Ok(config.names.in_keys(NameKind::Target, named).to_owned()),
         (None, Some(only), None) => Ok(only.clone()),
         (None, ..) => Err(no_target(config, "")),
     }

@@ -9,7 +9,7 @@ use crate::admin::{self, AskError, FailureKind, ListenError};
 use crate::cli::demo;
 use crate::cli::exit::Exit;
 use crate::client::SetupError;
-use crate::config::Problems;
+use crate::config::{LostNames, Problems};
 use crate::domain::Refusal;
 use crate::store::OpenError;
 use crate::{listener, server};
@@ -132,6 +132,7 @@ impl From<server::Error> for Error {
         match error {
             server::Error::Listener(error) => error.into(),
             server::Error::Open(error) => error.into(),
+            server::Error::Names(lost) => lost.into(),
             server::Error::Socket(error) => error.into(),
             server::Error::Stopped(_) => {
                 Self::new(Exit::Stopped, &error).hint("see that the disk is well: df -h, dmesg")
@@ -140,6 +141,12 @@ impl From<server::Error> for Error {
                 Self::new(Exit::Internal, &error)
             }
         }
+    }
+}
+
+impl From<LostNames> for Error {
+    fn from(lost: LostNames) -> Self {
+        Self::of(Exit::Configuration, lost.to_string()).hint("then see that all is well: tambour check")
     }
 }
 

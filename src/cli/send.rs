@@ -13,7 +13,7 @@ use crate::cli::exit::Exit;
 use crate::cli::{Setting, print};
 use crate::client::{Call, Failure, HttpTransport, Method, Transport as _};
 use crate::config::{LabelledSecret, Source, SourceKind};
-use crate::domain::Timestamp;
+use crate::domain::{NameKind, Timestamp};
 use crate::sandbox::{shopify_headers, sign};
 use crate::telemetry::new_trace_id;
 
@@ -49,7 +49,7 @@ Examples:
 
 pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
     let config = setting.load()?;
-    let source = config.sources.get(&args.source).ok_or_else(|| {
+    let source = config.sources.get(config.names.in_keys(NameKind::Source, &args.source)).ok_or_else(|| {
         let known: Vec<&str> = config.sources.keys().map(String::as_str).collect();
         Error::of(Exit::Usage, format!("there is no source `{}`; there are: {}", args.source, known.join(", ")))
     })?;

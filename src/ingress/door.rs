@@ -15,7 +15,7 @@ use tracing::Instrument as _;
 
 use crate::clock::SharedClock;
 use crate::config::{Config, Source};
-use crate::domain::{Monotonic, TraceId};
+use crate::domain::{Monotonic, NameKind, TraceId};
 use crate::ingress::quota::{Admission, Over, Share, shares};
 use crate::ingress::refusals::Refusals;
 use crate::ingress::reply::Reply;
@@ -83,18 +83,18 @@ impl Door {
         reply
     }
 
-    /// The source of an address with its share, if the token in it is right.
+    /// The source of an address, its present one or its first, with its share, if the token in it is right.
     fn source_of(&self, path: &str) -> Option<(&Source, &Share)> {
         let path = path.strip_prefix("/in/")?;
         let path = path.strip_suffix('/').unwrap_or(path);
         let (name, token) = path.split_once('/').map_or((path, None), |(name, token)| (name, Some(token)));
-        let source = self.config.sources.get(name)?;
+        let source = self.config.sources.get(self.config.names.in_keys(NameKind::Source, name))?;
         let is_right = match (&source.address_token, token) {
             (None, None) => true,
             (Some(wanted), Some(token)) => bool::from(wanted.expose().as_bytes().ct_eq(token.as_bytes())),
             _ => false,
         };
-        is_right.then_some((source, self.shares.get(name)?))
+        is_right.then_some((source, self.shares.get(&source.name)?))
     }
 
     async fn deliver(&self, source: &Source, share: &Share, request: Request<Incoming>, peer: IpAddr) -> Reply {

@@ -5,7 +5,7 @@ use std::any::Any;
 use redb::ReadableTable as _;
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::{EventId, Key, KeyBuilder, TaskId, TaskSeed, Timestamp, TraceId};
+use crate::domain::{EventId, Key, KeyBuilder, NameKind, TaskId, TaskSeed, Timestamp, TraceId};
 use crate::source::{Item, Reading, VerifiedDelivery};
 use crate::store::batch::Batch;
 use crate::store::body;
@@ -273,6 +273,7 @@ impl AcceptCommand {
     }
 
     fn write_event(&self, batch: &mut Batch<'_>, id: EventId) -> Result<(), Broken> {
+        batch.use_name(NameKind::Source, &self.event.source)?;
         batch.put_event(id.get(), &self.event)?;
         batch.tables.bodies.insert(id.get(), self.packed_body.as_slice())?;
         batch.count(&format!("events/{}", self.event.state), 1)?;

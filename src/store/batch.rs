@@ -42,6 +42,7 @@ pub(super) struct Tables<'t> {
     pub(super) routes: Table<'t, &'static str, i64>,
     pub(super) windows: Table<'t, (&'static str, &'static str, i64), &'static [u8]>,
     pub(super) alerts: Table<'t, (&'static str, &'static str), &'static [u8]>,
+    pub(super) names: Table<'t, (&'static str, &'static str), i64>,
 }
 
 impl<'t> Tables<'t> {
@@ -76,6 +77,7 @@ impl<'t> Tables<'t> {
             routes: txn.open_table(schema::ROUTES)?,
             windows: txn.open_table(schema::WINDOWS)?,
             alerts: txn.open_table(schema::ALERTS)?,
+            names: txn.open_table(schema::NAMES)?,
         })
     }
 }

@@ -19,6 +19,7 @@ mod dedup;
 mod error;
 mod intent;
 mod lease;
+mod names;
 mod open;
 mod operator;
 mod queue;

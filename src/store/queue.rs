@@ -7,7 +7,7 @@
 use redb::ReadableTable as _;
 
 use crate::domain::{
-    Attempt, EventId, ReasonCode, Standing, State, Stimulus, TaskId, TaskSeed, Timestamp, Verdict, apply,
+    Attempt, EventId, NameKind, ReasonCode, Standing, State, Stimulus, TaskId, TaskSeed, Timestamp, Verdict, apply,
 };
 use crate::store::batch::Batch;
 use crate::store::error::Broken;
@@ -123,6 +123,8 @@ impl Batch<'_> {
             parent: origin.parent.map(TaskId::get),
             replays: 0,
         };
+        self.use_name(NameKind::Task, &seed.name)?;
+        self.use_name(NameKind::Target, &seed.target)?;
         self.put_task_key(seed.key.as_bytes(), KeyRecord { task: id.get(), spent: false })?;
         self.replace_task(id, None, record)?;
         Ok(id)

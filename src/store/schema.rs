@@ -31,6 +31,7 @@
 //! routes         route name                      when it first went live, in ms
 //! windows        (source, reason, from in ms)    WindowRecord; of a source and reason the last alone can be open
 //! alerts         (kind, source)                  AlertRecord
+//! names          (kind, name)                    when a key was first built with it, in ms
 //! ```
 //!
 //! Ids are u64 and ascend; keys are the bytes of `domain::Key`. Values are
@@ -92,3 +93,4 @@ pub(super) const AUDIT: Table<'_, u64, &[u8]> = Table::new("audit");
 pub(super) const ROUTES: Table<'_, &str, i64> = Table::new("routes");
 pub(super) const WINDOWS: Table<'_, (&str, &str, i64), &[u8]> = Table::new("windows");
 pub(super) const ALERTS: Table<'_, (&str, &str), &[u8]> = Table::new("alerts");
+pub(super) const NAMES: Table<'_, (&str, &str), i64> = Table::new("names");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::{AbortHandle, Id, JoinError, JoinSet};
 
-use crate::domain::{Ending, Monotonic, ReasonCode, Settlement, TaskSeed, Timestamp};
+use crate::domain::{Ending, Monotonic, NameKind, ReasonCode, Settlement, TaskSeed, Timestamp};
 use crate::store::{Error, LEASE, LeaseTicket, LeasedTask};
 use crate::worker::attempt;
 use crate::worker::{Context, notice};
@@ -116,12 +116,17 @@ impl Worker {
     }
 
     /// Free slots by target, the least busy first, so that one target's backlog starves no other.
+    ///
+    /// A retired target has one too: its tasks end `configuration`, where people see them.
     fn free_slots(&self) -> Vec<(String, usize)> {
-        let targets = self.context.config.targets.values();
+        let config = &self.context.config;
+        let targets = config.targets.values().map(|target| (target.name.as_str(), target.in_flight_max));
+        let retired = config.names.retired(NameKind::Target).map(|name| (name, 1));
         let mut free: Vec<(usize, String, usize)> = targets
-            .map(|target| {
-                let busy = self.leases.values().filter(|running| running.target == target.name).count();
-                (busy, target.name.clone(), target.in_flight_max.saturating_sub(busy))
+            .chain(retired)
+            .map(|(name, most)| {
+                let busy = self.leases.values().filter(|running| running.target == name).count();
+                (busy, name.to_owned(), most.saturating_sub(busy))
             })
             .filter(|(_, _, slots)| *slots > 0)
             .collect();

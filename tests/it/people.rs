@@ -127,16 +127,61 @@ fn a_notice_is_found_among_thousands_of_tasks() {
     assert_eq!(rig.crm.tasks().len(), 6001);
 }
 
-/// Story: a task is renamed in the configuration while an order waits for it. The order is
+/// Story: a task is retired in the configuration while an order waits for it. The order is
 /// not lost in silence: its task is dead, and a person is told.
 #[test]
 fn a_task_without_its_configuration_is_dead_and_a_person_is_told() {
     let mut rig = Rig::new(Setup::default());
     rig.order("orders/create", &order());
-    rig.restart_with(Setup { deal_task: "deals", ..Setup::default() });
+    rig.restart_with(Setup { deal_task: "deals", retire: r#"["task deal"]"#, ..Setup::default() });
     rig.run_to_rest();
     assert_eq!(rig.told(), ["deal dead configuration", "notice done"]);
     assert!(rig.crm.tasks()[0].text.contains("ошибка в настройках"));
+}
+
+/// Story: a target is retired while an order waits for it. No lane stands still for good:
+/// the task ends where a person sees it.
+#[test]
+fn a_task_for_a_retired_target_is_dead() {
+    let mut rig = Rig::new(Setup::default());
+    rig.order("orders/create", &order());
+    let retire = r#"["target crm"]"#;
+    rig.restart_with(Setup { target_name: "second", retire, ..Setup::default() });
+    rig.run_to_rest();
+    assert_eq!(rig.told(), ["deal dead configuration"]);
+}
+
+/// Story: shop, target and task get other names, one while an order waits, and then the order
+/// changes. All keys are the old ones: the waiting task runs, the change finds its deal, and a
+/// repeat of the first delivery is a repeat.
+#[test]
+fn renamed_things_keep_their_keys() {
+    let renamed = Setup {
+        shop_name: "moscow",
+        shop: r#"formerly = "shop""#,
+        target_name: "kommo",
+        target: r#"formerly = "crm""#,
+        deal_task: "orders",
+        deal: r#"formerly = "deal""#,
+        ..Setup::default()
+    };
+    let mut rig = Rig::new(Setup::default());
+    rig.order_as("orders/create", &order(), "w-1", "e-1");
+    let waiting = rig.task("deal");
+    rig.restart_with(renamed);
+    rig.run_to_rest();
+    assert_eq!(rig.crm.leads()[0].fields["TAMBOUR_ID"], format!("shop-{}", order().id));
+
+    let again = rig.order_as("orders/create", &order(), "w-1", "e-1");
+    assert!(matches!(again, Receipt::Duplicate { .. }), "{again:?}");
+    let mut later = order();
+    later.total = "5555.00".to_owned();
+    later.updated_at = rig.now();
+    rig.order("orders/updated", &later);
+    rig.run_to_rest();
+    assert_eq!((rig.task("deal").id, rig.task("deal").key), (waiting.id, waiting.key));
+    assert_eq!((rig.crm.leads().len(), rig.crm.contacts().len()), (1, 1));
+    assert_eq!(rig.crm.leads()[0].price, 5555);
 }
 
 /// P14. Story: the stage of new deals is changed while an order waits. What waits is done

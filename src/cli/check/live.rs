@@ -12,6 +12,7 @@ use crate::cli::link::Link;
 use crate::cli::{Setting, print};
 use crate::client::{Amocrm, HttpTransport, SharedTransport};
 use crate::config::{Config, Target};
+use crate::domain::NameKind;
 use crate::server::accounts;
 
 /// Looks at every target, and makes missing fields if that is wished.
@@ -30,7 +31,7 @@ pub(super) async fn look_through(
     let mut findings = Vec::new();
     for target in config.targets.values() {
         let Some(crm) = accounts.get(&target.name) else { continue };
-        let about = format!("target {}", target.name);
+        let about = about(config, target);
         let missing = match inspect(config, target, crm).await {
             Err(refusal) => {
                 findings.push(Finding::bad(about, refusal.text()));
@@ -61,8 +62,8 @@ async fn missing_fields(
     accounts: &BTreeMap<String, Amocrm>,
     missing: Vec<WantedField>,
 ) -> Result<Vec<Finding>, Error> {
-    let about = format!("target {}", target.name);
-    let is_wished = args.fix && (args.yes || may_make(target, &missing)?);
+    let about = about(config, target);
+    let is_wished = args.fix && (args.yes || may_make(&about, &missing)?);
     if !is_wished {
         let problem = |field: &WantedField| {
             let text = format!("deals need a field with the code {}; tambour check --fix makes it", field.code);
@@ -85,9 +86,13 @@ async fn missing_fields(
     Ok(missing.iter().zip(&made).map(good).collect())
 }
 
-fn may_make(target: &Target, missing: &[WantedField]) -> Result<bool, Error> {
+fn about(config: &Config, target: &Target) -> String {
+    format!("target {}", config.names.written(NameKind::Target, &target.name))
+}
+
+fn may_make(about: &str, missing: &[WantedField]) -> Result<bool, Error> {
     let rows = missing.iter().map(|field| [field.code.clone(), "text".to_owned(), field.name.clone()]);
-    print::say(&format!("to be made in {}:\n{}", target.name, print::columns(rows).trim_end()));
+    print::say(&format!("to be made in {about}:\n{}", print::columns(rows).trim_end()));
     if !print::can_ask() {
         print::say("hint: nobody can be asked; the same command with --yes makes them");
         return Ok(false);

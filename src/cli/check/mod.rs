@@ -5,6 +5,7 @@
 //! on a built-in [`sample`]. [`live`] asks the targets and makes missing fields.
 
 mod live;
+mod names;
 pub(super) mod sample;
 mod templates;
 #[cfg(test)]
@@ -74,7 +75,7 @@ pub(super) async fn run(args: Args, setting: &Setting) -> Result<Exit, Error> {
         Err(problems) => of_problems(&problems),
         Ok(config) => {
             let mut findings = of_files(&config, &setting.clock);
-            findings.extend(of_templates(&config, setting).await);
+            findings.extend(of_stored(&config, setting).await);
             if args.live || args.fix {
                 findings.extend(live::look(&config, setting, args).await?);
             }
@@ -126,17 +127,30 @@ fn of_certificate(certificate: &Path, key: &Path, clock: &SharedClock) -> Findin
     }
 }
 
-/// Without stored orders, for whatever reason, the built-in sample stands in.
-async fn of_templates(config: &Config, setting: &Setting) -> Vec<Finding> {
+/// What the data file says of the configuration, if it can be asked.
+async fn of_stored(config: &Config, setting: &Setting) -> Vec<Finding> {
     let mut link = Link::new(config.clone(), setting, BTreeMap::new());
-    let stored = match templates::stored_orders(config, &mut link).await {
+    let mut findings = match names::lost(config, &mut link).await {
+        Ok(findings) => findings,
+        Err(error) => {
+            print::say(&format!("(names in the data file are not looked at: {error})"));
+            Vec::new()
+        }
+    };
+    findings.extend(of_templates(config, setting, &mut link).await);
+    link.close().await;
+    findings
+}
+
+/// Without stored orders, for whatever reason, the built-in sample stands in.
+async fn of_templates(config: &Config, setting: &Setting, link: &mut Link) -> Vec<Finding> {
+    let stored = match templates::stored_orders(config, link).await {
         Ok(stored) => stored,
         Err(error) => {
             print::say(&format!("(stored orders are not looked at: {error})"));
             BTreeMap::new()
         }
     };
-    link.close().await;
     templates::try_all(config, &stored, setting.clock.now())
 }
 

@@ -11,7 +11,7 @@ use crate::cli::error::Error;
 use crate::cli::exit::Exit;
 use crate::cli::link::Link;
 use crate::config::{Config, DealTask, Language, TargetKind, Task, TaskKind};
-use crate::domain::Timestamp;
+use crate::domain::{NameKind, Timestamp};
 use crate::rules::{DealFields, DealRefusal, DealSeen, Order, changes, lines_note, new_deal};
 use crate::sandbox::OrderSketch;
 use crate::text::Template;
@@ -43,16 +43,20 @@ pub(super) async fn stored_orders(config: &Config, link: &mut Link) -> Result<BT
 pub(super) fn try_all(config: &Config, stored: &BTreeMap<String, Sample>, now: Timestamp) -> Vec<Finding> {
     let one = |task: &Task| match &task.kind {
         TaskKind::Notice(_) => None,
-        TaskKind::Note(note) => Some(try_note(task, &note.text)),
+        TaskKind::Note(note) => Some(try_note(about(config, task), &note.text)),
         TaskKind::Deal(deal) => Some(try_deal(config, task, deal, stored.get(&task.name), now)),
     };
     config.tasks.values().filter_map(one).collect()
 }
 
-fn try_note(task: &Task, text: &Template) -> Finding {
+fn about(config: &Config, task: &Task) -> String {
+    format!("task {}", config.names.written(NameKind::Task, &task.name))
+}
+
+fn try_note(about: String, text: &Template) -> Finding {
     let custom = custom_keys(text.source());
     let templates = [("text".to_owned(), text)];
-    let finding = of_failures(task, BUILT_IN, &templates, &json!({ "lead": sample::lead_json(&custom) }));
+    let finding = of_failures(about, BUILT_IN, &templates, &json!({ "lead": sample::lead_json(&custom) }));
     if custom.is_empty() || !finding.ok {
         return finding;
     }
@@ -80,7 +84,7 @@ fn custom_keys(source: &str) -> BTreeSet<String> {
 
 /// An order is tried as what it is, but for being a test: those make no deals.
 fn try_deal(config: &Config, task: &Task, deal: &DealTask, stored: Option<&Sample>, now: Timestamp) -> Finding {
-    let about = format!("task {}", task.name);
+    let about = about(config, task);
     let Some(TargetKind::Amocrm(access)) = config.targets.get(&task.target).map(|target| &target.kind) else {
         return Finding::bad(about, "its target is absent");
     };
@@ -97,7 +101,7 @@ fn try_deal(config: &Config, task: &Task, deal: &DealTask, stored: Option<&Sampl
     };
     let fields = deal.fields.iter().map(|field| (format!("fields.{}", field.field_id), &field.value));
     let templates: Vec<_> = [("name".to_owned(), &deal.name)].into_iter().chain(fields).collect();
-    let finding = of_failures(task, on, &templates, &json!({ "order": order.to_json() }));
+    let finding = of_failures(about.clone(), on, &templates, &json!({ "order": order.to_json() }));
     match try_rules(config, deal, &access.currency, &order) {
         Err(refusal) if finding.ok => Finding::bad(about, format!("on {on}: {}", refusal.text(Language::En))),
         _ => finding,
@@ -114,8 +118,7 @@ fn try_rules(config: &Config, deal: &DealTask, currency: &str, order: &Order) ->
     Ok(())
 }
 
-fn of_failures(task: &Task, on: &str, templates: &[(String, &Template)], data: &Value) -> Finding {
-    let about = format!("task {}", task.name);
+fn of_failures(about: String, on: &str, templates: &[(String, &Template)], data: &Value) -> Finding {
     match failures(templates, data).as_slice() {
         [] => Finding::good(about, format!("{} on {on}", names(templates))),
         failures => Finding::bad(about, format!("on {on}: {}", failures.join("; "))),

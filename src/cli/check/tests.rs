@@ -11,9 +11,10 @@ use futures_util::future::{self, BoxFuture};
 use super::*;
 use crate::client::{Answer, Call, Failure, SharedTransport, Transport};
 use crate::clock::ManualClock;
-use crate::domain::{Pauses, Timestamp};
+use crate::domain::{Pauses, Timestamp, TraceId};
 use crate::sandbox::{Operation, Request, Sandbox, Settings};
-use crate::store::Store;
+use crate::source::{read, samples, verify};
+use crate::store::{AcceptCommand, EventState, Store};
 
 const NOW: Timestamp = Timestamp::from_secs(1_796_036_400);
 
@@ -123,7 +124,7 @@ async fn templates_are_tried_on_the_built_in_samples() {
     let look = || async {
         let config = fixture.setting.load().unwrap();
         let mut findings = of_files(&config, &fixture.setting.clock);
-        findings.extend(of_templates(&config, &fixture.setting).await);
+        findings.extend(of_stored(&config, &fixture.setting).await);
         findings
     };
     let found = look().await;
@@ -144,4 +145,28 @@ async fn templates_are_tried_on_the_built_in_samples() {
     );
     assert_eq!(texts.len(), 2, "fields of a deal are known at run time only: {texts:?}");
     assert!(found.iter().any(|finding| finding.text.contains("whether `lead.custom` has `PHONE`")), "{found:?}");
+}
+
+/// A source is renamed after it sent something: `check` says so before `serve` refuses to start.
+#[tokio::test]
+async fn a_name_that_the_file_knows_may_not_vanish() {
+    let fixture = Fixture::new();
+    let look = || async { of_stored(&fixture.setting.load().unwrap(), &fixture.setting).await };
+    let clock = fixture.setting.clock.clone();
+    let store = Store::open(&fixture.data().join("data"), clock, Pauses::default(), Arc::default()).unwrap();
+    let source = samples::shopify_source();
+    let delivery = verify(&source, samples::signed("1", b"{\"id\":1}")).unwrap();
+    let reading = read(&source, &delivery);
+    let command =
+        AcceptCommand::new(&delivery, &reading, EventState::Unrouted, TraceId::new(1), Vec::new(), Vec::new());
+    store.accept(command).await.unwrap();
+    store.close().await;
+    drop(store);
+    assert_eq!(bad(&look().await), Vec::<&str>::new());
+    fixture.change("[sources.shop]", "[sources.moscow]");
+    fixture.change("source = \"shop\"", "source = \"moscow\"");
+    let found = look().await;
+    assert!(bad(&found)[0].contains("write formerly = \"shop\" in [sources.<its new name>]"), "{found:?}");
+    fixture.change("[sources.moscow]", "[sources.moscow]\nformerly = \"shop\"");
+    assert_eq!(bad(&look().await), Vec::<&str>::new());
 }

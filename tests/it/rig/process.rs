@@ -54,6 +54,8 @@ impl Process {
         let shared: SharedClock = Arc::new(clock.clone());
         let opened = Store::inline(disk.mounted(life.clone()), shared.clone(), config.pauses.clone());
         let store = life.unless_it_ended(opened)?;
+        let lost = store.view().ok().and_then(|view| config.keeps(view.names().unwrap()).err());
+        assert_eq!(lost, None, "`serve` refuses such a configuration");
         let runtime = Builder::new_current_thread().build().unwrap();
         let first_live = life.unless_it_ended(runtime.block_on(store.routes_live(route_names(config))))?;
         let worker = Worker::new(context(config, &store, shared, network, &clock, &life));

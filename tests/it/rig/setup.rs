@@ -14,6 +14,12 @@ pub(crate) const STAGE_CONTRACT: u64 = 61_000_003;
 /// What differs between scenarios; the rest is as in `packaging/tambour.toml`.
 #[derive(Clone, Copy)]
 pub(crate) struct Setup {
+    /// Names that are gone for good, as TOML.
+    pub(crate) retire: &'static str,
+    /// The name of the shop's source.
+    pub(crate) shop_name: &'static str,
+    /// The name of the CRM as a target.
+    pub(crate) target_name: &'static str,
     /// Pauses between attempts, as TOML.
     pub(crate) pauses: &'static str,
     /// Further lines of `[sources.shop]`.
@@ -35,6 +41,9 @@ pub(crate) struct Setup {
 impl Default for Setup {
     fn default() -> Self {
         Self {
+            retire: "[]",
+            shop_name: "shop",
+            target_name: "crm",
             pauses: r#"["1m", "5m", "15m", "1h"]"#,
             shop: "",
             target: "",
@@ -61,16 +70,19 @@ impl Setup {
     }
 
     fn text(&self) -> String {
-        let Self { pauses, shop, target, deal_task, deal_stage, deal, note_text, .. } = self;
+        let Self {
+            retire, shop_name, target_name, pauses, shop, target, deal_task, deal_stage, deal, note_text, ..
+        } = self;
         format!(
             r#"
 data = "data"
 pauses = {pauses}
+retire = {retire}
 [listener]
 address = "127.0.0.1:0"
 certificate = "fullchain.pem"
 key = "privkey.pem"
-[sources.shop]
+[sources.{shop_name}]
 kind = "shopify"
 shops = ["{SHOP}"]
 secrets = [{{ label = "app", env = "SHOP_SECRET" }}]
@@ -79,7 +91,7 @@ secrets = [{{ label = "app", env = "SHOP_SECRET" }}]
 kind = "amocrm"
 account_id = 31000001
 address_token = {{ env = "ADDRESS_TOKEN" }}
-[targets.crm]
+[targets.{target_name}]
 kind = "amocrm"
 url = "https://tambourtest.amocrm.ru"
 account_id = 31000001
@@ -89,19 +101,19 @@ currency = "RUB"
 {target}
 [tasks.{deal_task}]
 kind = "deal"
-target = "crm"
+target = "{target_name}"
 pipeline_id = 7100001
 status_id = {deal_stage}
 name = "Заказ {{{{ order.name }}}}"
 {deal}
 [tasks.note]
 kind = "note"
-target = "crm"
+target = "{target_name}"
 on_return = "keep"
 valid_in = [{STAGE_CONTRACT}]
 text = "{note_text}"
 [[routes]]
-source = "shop"
+source = "{shop_name}"
 events = ["orders/create", "orders/updated", "orders/paid", "orders/cancelled"]
 task = "{deal_task}"
 since = "2020-01-01T00:00:00Z"
