@@ -25,7 +25,7 @@ use crate::domain::UsedName;
 use crate::ingress::{Door, Inbox, Refusals};
 use crate::intake::{Intake, route_names};
 use crate::listener::{self, Certificate, CertificateState, Limits, Server};
-use crate::store::{self, OpenError, Store};
+use crate::store::{self, OpenError, Store, Terms};
 use crate::systemd;
 use crate::telemetry::Metrics;
 use crate::worker::{Context, Worker};
@@ -80,6 +80,8 @@ pub struct Appliance {
     admin: Admin,
     certificate_state: Option<watch::Receiver<CertificateState>>,
     bound: Bound,
+    /// Who says that the file's other machine is off.
+    take_over: Option<String>,
 }
 
 impl Appliance {
@@ -113,12 +115,30 @@ impl Appliance {
         services.spawn(reload_when_told(certificate, hangups, on(stopped.clone())));
         services.spawn(server.run(door, service, on(stopped.clone())));
         services.spawn(Server::plain(Limits::default(), metrics.clone()).run(faces, admin.clone(), on(stopped)));
-        Ok(Self { config, clock, metrics, services, stop, inbox, refusals, admin, certificate_state, bound })
+        Ok(Self {
+            config,
+            clock,
+            metrics,
+            services,
+            stop,
+            inbox,
+            refusals,
+            admin,
+            certificate_state,
+            bound,
+            take_over: None,
+        })
     }
 
     /// The bound ports.
     pub const fn bound(&self) -> Bound {
         self.bound
+    }
+
+    /// Takes over a file that belongs to another machine; `who` says that this one is off.
+    #[must_use]
+    pub fn taking_over(self, who: Option<String>) -> Self {
+        Self { take_over: who, ..self }
     }
 
     /// Opens the file and works until `stop` comes.
@@ -166,7 +186,9 @@ impl Appliance {
     async fn open(&self) -> Result<Store, Error> {
         let (folder, clock, pauses) = (self.config.data.clone(), self.clock.clone(), self.config.pauses.clone());
         let metrics = self.metrics.clone();
-        let store = tokio::task::spawn_blocking(move || Store::open(&folder, clock, pauses, metrics)).await??;
+        let terms = Terms { take_over: self.take_over.clone(), progress: self.admin.progress() };
+        let open = move || Store::open_on(&terms, &folder, clock, pauses, metrics);
+        let store = tokio::task::spawn_blocking(open).await??;
         let opened = store.opened();
         tracing::info!(
             process = opened.process,

@@ -49,9 +49,11 @@ const NEVER: [(&str, &[&str], &str); 1] = [(
 )];
 
 /// Where a foreign crate may be named: crates, then places as prefixes of paths.
-const CRATES: [(&[&str], &[&str]); 12] = [
+const CRATES: [(&[&str], &[&str]); 13] = [
     // What lies on disk is the store's alone.
     (&["redb", "postcard"], &["src/store/"]),
+    // Pages of the file leave the cache by the kernel's own call.
+    (&["rustix"], &["src/store/"]),
     (&["reqwest"], &["src/client/"]),
     // The sandbox is the oracle: it signs by itself what `source` verifies.
     (&["hmac"], &["src/source/", "src/sandbox/"]),

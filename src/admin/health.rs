@@ -29,13 +29,17 @@ fn read(file: &View, now: Timestamp, failed: bool) -> Result<Health, Broken> {
         open_windows: count("windows/open"),
         open_intents: count("intents/open"),
         certificate: None,
+        opening: None,
     })
 }
 
 impl Admin {
     /// Health as the HTTP face shows it; an unreadable file is a failed one.
     pub(super) async fn health(&self) -> Health {
-        let Some(context) = self.context() else { return Health::of_nothing(view::OPENING) };
+        let Some(context) = self.context() else {
+            let opening = self.progress.now().map(view::opening);
+            return Health { opening, ..Health::of_nothing(view::OPENING) };
+        };
         health(&context).await.unwrap_or_else(|error| {
             tracing::error!(%error, "health cannot be read");
             Health::of_nothing(view::FAILED)

@@ -43,7 +43,7 @@ use crate::client::Amocrm;
 use crate::clock::SharedClock;
 use crate::config::Config;
 use crate::listener::CertificateState;
-use crate::store::{Broken, Store, View};
+use crate::store::{Broken, Progress, Store, View};
 use crate::telemetry::Metrics;
 
 /// What requests work on.
@@ -80,13 +80,19 @@ impl Context {
 pub struct Admin {
     clock: SharedClock,
     metrics: Arc<Metrics>,
+    progress: Progress,
     context: Arc<watch::Sender<Option<Context>>>,
 }
 
 impl Admin {
     /// Answers health as `opening` until [`Admin::opened`].
     pub fn new(clock: SharedClock, metrics: Arc<Metrics>) -> Self {
-        Self { clock, metrics, context: Arc::new(watch::Sender::new(None)) }
+        Self { clock, metrics, progress: Progress::default(), context: Arc::new(watch::Sender::new(None)) }
+    }
+
+    /// What health shows of the opening.
+    pub fn progress(&self) -> Progress {
+        self.progress.clone()
     }
 
     /// Takes what requests work on, once the file is open.

@@ -40,6 +40,21 @@ pub struct Health {
     pub open_intents: u64,
     /// The served certificate; absent behind proxies and while nobody serves.
     pub certificate: Option<Certificate>,
+    /// How far the opening is; absent once it is done.
+    pub opening: Option<Opening>,
+}
+
+/// What the opening of the file does now.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Opening {
+    /// `repairing`, `checking`, `reading`.
+    pub step: String,
+    /// How much of it is done.
+    pub percent: u8,
+}
+
+pub(super) fn opening((step, percent): (store::Step, u8)) -> Opening {
+    Opening { step: step.as_str().to_owned(), percent }
 }
 
 /// How the served certificate stands.
@@ -74,6 +89,7 @@ impl Health {
             open_windows: 0,
             open_intents: 0,
             certificate: None,
+            opening: None,
         }
     }
 }

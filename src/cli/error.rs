@@ -96,6 +96,11 @@ impl From<OpenError> for Error {
             OpenError::InUse { .. } => Some("if it has just started, try again; else stop it: systemctl stop tambour"),
             OpenError::Folder { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => Some(AS_OWNER),
             OpenError::Absent { .. } => Some("tambour serve"),
+            OpenError::Elsewhere { is_copy: false, .. } => {
+                Some("once that host is off for good: tambour serve --take-over")
+            }
+            OpenError::Elsewhere { .. } => Some("once nothing works on the other file: tambour serve --take-over"),
+            OpenError::Damaged { .. } | OpenError::Unrepaired { .. } => Some("look at the disk first: dmesg, smartctl"),
             OpenError::Newer { .. } | OpenError::Folder { .. } | OpenError::Broken { .. } => None,
         };
         Self { hint: hint.map(str::to_owned), ..Self::new(Exit::DataFile, &error) }

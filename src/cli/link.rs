@@ -15,6 +15,12 @@ use crate::clock::SharedClock;
 use crate::config::Config;
 use crate::store::Store;
 
+/// The person at the terminal, for the audit trail.
+pub(super) fn who() -> String {
+    let names = ["SUDO_USER", "USER", "LOGNAME"];
+    names.into_iter().find_map(environment).unwrap_or_else(|| "cli".to_owned())
+}
+
 /// Asks whoever has the data file; [`Link::close`] ends it.
 pub(super) struct Link {
     config: Arc<Config>,
@@ -36,9 +42,7 @@ enum Way {
 impl Link {
     /// A link to the data folder of a configuration; `accounts` are for offline changes outside.
     pub(super) fn new(config: Config, setting: &Setting, accounts: BTreeMap<String, Amocrm>) -> Self {
-        let names = ["SUDO_USER", "USER", "LOGNAME"];
-        let who = names.into_iter().find_map(environment).unwrap_or_else(|| "cli".to_owned());
-        Self { config: Arc::new(config), clock: setting.clock.clone(), accounts, who, way: Way::Untried }
+        Self { config: Arc::new(config), clock: setting.clock.clone(), accounts, who: who(), way: Way::Untried }
     }
 
     /// Asks one thing.

@@ -166,7 +166,7 @@ async fn carry_out(command: Command, setting: &Setting) -> Result<Exit, Error> {
     };
     telemetry::init(format, level).map_err(|error| Error::new(Exit::Internal, &error))?;
     match command {
-        Command::Serve(_) => serve::run(setting).await,
+        Command::Serve(args) => serve::run(&args, setting).await,
         Command::Check(args) => check::run(args, setting).await,
         Command::Status(args) => status::run(args, setting).await,
         Command::Routes(args) => routes::run(args, setting).await,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::cli::error::Error;
 use crate::cli::exit::Exit;
+use crate::cli::link::who;
 use crate::cli::stop::Stop;
 use crate::cli::{Setting, print};
 use crate::client::HttpTransport;
@@ -19,6 +20,9 @@ pub(super) struct Args {
     /// How log lines look
     #[arg(long, value_enum, default_value_t = Log::Text)]
     log: Log,
+    /// Work on a data file that belongs to another host, which is off for good
+    #[arg(long)]
+    take_over: bool,
 }
 
 const HELP: &str = "\
@@ -43,13 +47,14 @@ impl Args {
     }
 }
 
-pub(super) async fn run(setting: &Setting) -> Result<Exit, Error> {
+pub(super) async fn run(args: &Args, setting: &Setting) -> Result<Exit, Error> {
     let config = setting.load()?;
     let transport = Arc::new(HttpTransport::new()?);
     let mut stop = Stop::listen()?;
     let appliance = Appliance::bind(config, setting.clock.clone()).await?;
     let bound = appliance.bound();
     print::out(&format!("door https://{} admin http://{}\n", bound.door, bound.admin))?;
+    let appliance = appliance.taking_over(args.take_over.then(who));
     appliance.run(transport, stop.come()).await?;
     Ok(Exit::Ok)
 }

@@ -42,6 +42,7 @@ pub(super) struct Tables<'t> {
     pub(super) routes: Table<'t, &'static str, i64>,
     pub(super) windows: Table<'t, (&'static str, &'static str, i64), &'static [u8]>,
     pub(super) alerts: Table<'t, (&'static str, &'static str), &'static [u8]>,
+    pub(super) identity: Table<'t, &'static str, &'static str>,
     pub(super) names: Table<'t, (&'static str, &'static str), i64>,
 }
 
@@ -77,6 +78,7 @@ impl<'t> Tables<'t> {
             routes: txn.open_table(schema::ROUTES)?,
             windows: txn.open_table(schema::WINDOWS)?,
             alerts: txn.open_table(schema::ALERTS)?,
+            identity: txn.open_table(schema::IDENTITY)?,
             names: txn.open_table(schema::NAMES)?,
         })
     }

@@ -1,6 +1,6 @@
 //! Saying no and breaking down are different types.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::store::record::Malformed;
 
@@ -50,6 +50,15 @@ macro_rules! from_redb {
 
 from_redb!(StorageError, TableError, TransactionError, CommitError, DatabaseError);
 
+fn elsewhere(path: &Path, host: &str, is_copy: bool) -> String {
+    let path = path.display();
+    if is_copy {
+        format!("the data file `{path}` is a copy of another file of this host ({host})")
+    } else {
+        format!("the data file `{path}` belongs to host {host}")
+    }
+}
+
 /// Why the data file cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
@@ -68,6 +77,31 @@ pub enum OpenError {
         found: u64,
         /// In this build.
         known: u64,
+    },
+    /// It is a copy of another machine's file, or of another one of this machine.
+    #[error("{}", elsewhere(path, host, *is_copy))]
+    Elsewhere {
+        /// The file.
+        path: PathBuf,
+        /// The host that it belongs to.
+        host: String,
+        /// Whether that is this machine.
+        is_copy: bool,
+    },
+    /// A write failed before, and the check found pages that are not as they were written.
+    #[error("the data file `{path}` is damaged and stays as it is; put the last backup in its place")]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: Broken,
+    },
+    /// A repair did not make it whole.
+    #[error("the data file `{path}` could not be repaired and stays as it is; put the last backup in its place")]
+    Unrepaired {
+        /// The file.
+        path: PathBuf,
     },
     /// The folder cannot be made or used.
     #[error("failed to use the data folder `{path}`")]

@@ -17,11 +17,13 @@ mod batch;
 mod body;
 mod dedup;
 mod error;
+mod instance;
 mod intent;
 mod lease;
 mod names;
 mod open;
 mod operator;
+mod place;
 mod queue;
 mod record;
 mod row;
@@ -48,13 +50,13 @@ pub use intent::{
     Holder, IntentDurable, IntentSpec, ObjectRef, ObjectView, OpenIntent, Opening, Outcome, Shape, Version,
 };
 pub use lease::{LEASE, LeaseTicket, LeasedTask, NoticeFor};
-pub use open::{FILE_NAME, Opened};
+pub use open::{FILE_NAME, Opened, Progress, Step, Terms};
 pub use operator::{Granted, Wish};
 pub use queue::Meeting;
 pub use record::Malformed;
 pub use row::{AuditView, EventView, HoldView, IntentView, ItemView, ObjectsView, TaskView};
 pub use settle::Settled;
-pub use verify::{Damage, Findings, Progress, verify};
+pub use verify::{Damage, Findings, LookProgress, verify};
 pub use view::View;
 pub use window::{WindowReason, WindowSpan, WindowView};
 pub use writer::{DOOR_WAITING_MAX, Pulse};
@@ -63,6 +65,8 @@ use crate::clock::SharedClock;
 use crate::domain::{IntentId, Pauses, Settlement, TaskId, Timestamp};
 use crate::telemetry::Metrics;
 use intent::Opened as OpenedIntent;
+use open::Tools;
+use place::{Place, QUICK_BYTES_MAX};
 use writer::{Lane, Writer};
 
 /// The handle of the data file; cheap to clone, closed by [`Store::close`].
@@ -86,20 +90,38 @@ impl Store {
     /// # Errors
     /// [`OpenError`] says which process holds the file, or what is wrong with it.
     pub fn open(folder: &Path, clock: SharedClock, pauses: Pauses, metrics: Arc<Metrics>) -> Result<Self, OpenError> {
-        let (database, path) = open::open_in(folder, true)?;
-        let (engine, opened) = open::prepare(database, clock, pauses, metrics).map_err(|e| e.at(&path))?;
+        Self::open_on(&Terms::default(), folder, clock, pauses, metrics)
+    }
+
+    /// The same for `serve`, on its terms.
+    ///
+    /// # Errors
+    /// As [`Store::open`].
+    pub fn open_on(
+        terms: &Terms,
+        folder: &Path,
+        clock: SharedClock,
+        pauses: Pauses,
+        metrics: Arc<Metrics>,
+    ) -> Result<Self, OpenError> {
+        let (database, path) = open::open_in(folder, true, &terms.progress)?;
+        let place = Place::at(path.clone(), QUICK_BYTES_MAX);
+        let tools = Tools { clock, pauses, metrics, place };
+        let (engine, opened) = open::prepare(database, tools, Some(terms)).map_err(|e| e.at(&path))?;
         let database = Arc::clone(&engine.database);
         let writer = Writer::threaded(engine).map_err(|source| OpenError::Folder { path, source })?;
         Ok(Self::new(writer, database, opened, true))
     }
 
-    /// Opens an existing file for a command of the CLI while no `serve` runs.
+    /// Opens an existing file for a command of the CLI while no `serve` runs; a copy too.
     ///
     /// # Errors
     /// As [`Store::open`], and [`OpenError::Absent`].
     pub fn open_offline(folder: &Path, clock: SharedClock, pauses: Pauses) -> Result<Self, OpenError> {
-        let (database, path) = open::open_in(folder, false)?;
-        let (engine, opened) = open::prepare(database, clock, pauses, Arc::default()).map_err(|e| e.at(&path))?;
+        let (database, path) = open::open_in(folder, false, &Progress::default())?;
+        let place = Place::at(path.clone(), QUICK_BYTES_MAX);
+        let tools = Tools { clock, pauses, metrics: Arc::default(), place };
+        let (engine, opened) = open::prepare(database, tools, None).map_err(|e| e.at(&path))?;
         let database = Arc::clone(&engine.database);
         Ok(Self::new(Writer::inline(engine), database, opened, opened.clean))
     }

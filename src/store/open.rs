@@ -5,13 +5,19 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use redb::{Database, DatabaseError, ReadableDatabase as _, ReadableTable, StorageBackend, WriteTransaction};
+use redb::{
+    Database, DatabaseError, ReadableDatabase as _, ReadableTable, ReadableTableMetadata as _, StorageBackend,
+    WriteTransaction,
+};
+use tokio::sync::watch;
 
 use crate::clock::SharedClock;
 use crate::domain::{EventId, Pauses, Timestamp};
 use crate::store::batch::{Batch, Tables};
-use crate::store::dedup::{DedupIndex, KeyHash};
+use crate::store::dedup::KeyHash;
 use crate::store::error::{Broken, OpenError};
+use crate::store::instance::{Elsewhere, Here};
+use crate::store::place::{self, Place};
 use crate::store::record::Malformed;
 use crate::store::schema;
 use crate::store::writer::Engine;
@@ -22,6 +28,9 @@ pub const FILE_NAME: &str = "tambour.redb";
 const PID_FILE_NAME: &str = "tambour.pid";
 /// Resident memory reaches 2.4 times the cache (measured), on a machine of 2 GB.
 const CACHE_BYTES: usize = 32 * 1024 * 1024;
+
+/// So many keys are read in about a tenth of a second (measured).
+const ROWS_TOLD: u64 = 200_000;
 
 /// What the opening found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,8 +43,55 @@ pub struct Opened {
     pub dedup_keys: usize,
 }
 
+/// What an opening is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Step {
+    /// A kill left a large file without what a fast opening needs.
+    Repairing,
+    /// A write failed before: every page is checked.
+    Checking,
+    /// The keys of known deliveries are read.
+    Reading,
+}
+
+impl Step {
+    /// The word for people.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Repairing => "repairing",
+            Self::Checking => "checking",
+            Self::Reading => "reading",
+        }
+    }
+}
+
+/// How far an opening has come: what it does now, and how much of that is done in percent.
+#[derive(Debug, Clone, Default)]
+pub struct Progress(watch::Sender<Option<(Step, u8)>>);
+
+impl Progress {
+    /// What it does now; `None` before it began.
+    pub fn now(&self) -> Option<(Step, u8)> {
+        *self.0.borrow()
+    }
+
+    pub(super) fn at(&self, step: Step, percent: u8) {
+        tracing::info!(step = step.as_str(), percent, "opening the data file");
+        self.0.send_replace(Some((step, percent)));
+    }
+}
+
+/// What `serve` asks of an opening beside the file.
+#[derive(Debug, Clone, Default)]
+pub struct Terms {
+    /// Who says that the file's other machine is off.
+    pub take_over: Option<String>,
+    /// Told how far it has come.
+    pub progress: Progress,
+}
+
 /// Opens or makes the data file in a folder.
-pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), OpenError> {
+pub(super) fn open_in(folder: &Path, make: bool, progress: &Progress) -> Result<(Database, PathBuf), OpenError> {
     let path = folder.join(FILE_NAME);
     let on_folder = |source| OpenError::Folder { path: folder.to_owned(), source };
     if make {
@@ -45,18 +101,26 @@ pub(super) fn open_in(folder: &Path, make: bool) -> Result<(Database, PathBuf), 
     }
     let mut builder = Database::builder();
     builder.set_cache_size(CACHE_BYTES);
-    builder.set_repair_callback(|repair| {
-        tracing::info!(progress_percent = (repair.progress() * 100.0).round(), "checking the data file");
-    });
+    let told = progress.clone();
+    builder.set_repair_callback(move |repair| told.at(Step::Repairing, percent(repair.progress())));
+    let failed_before = place::failed_before(&path).map_err(on_folder)?;
     if make {
         keep_private(&path).map_err(on_folder)?;
     }
     let opened = if make { builder.create(&path) } else { builder.open(&path) };
-    let database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
+    let mut database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
+    if failed_before {
+        place::recheck(&mut database, &path, progress)?;
+    }
     // The file's name must survive a power cut too, and who made it may have died before this line.
     sync_folder(folder).map_err(on_folder)?;
     fs::write(folder.join(PID_FILE_NAME), std::process::id().to_string()).map_err(on_folder)?;
     Ok((database, path))
+}
+
+/// A share of one in whole percent.
+fn percent(share: f64) -> u8 {
+    (1..=100).take_while(|&percent| f64::from(percent) <= share * 100.0).last().unwrap_or(0)
 }
 
 /// Makes the folder and those above it, each name durable.
@@ -82,7 +146,7 @@ fn make_folder(folder: &Path) -> io::Result<()> {
     sync_folder(parent)
 }
 
-fn sync_folder(folder: &Path) -> io::Result<()> {
+pub(super) fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
@@ -114,18 +178,21 @@ pub(super) fn prepare_on(
     let database = Database::builder()
         .create_with_backend(backend)
         .map_err(|error| OpenError::Broken { path: path.to_owned(), source: error.into() })?;
-    prepare(database, clock, pauses, Arc::default()).map_err(|failure| failure.at(path))
+    let tools = Tools { clock, pauses, metrics: Arc::default(), place: Place::nowhere() };
+    prepare(database, tools, None).map_err(|failure| failure.at(path))
 }
 
-/// Checks the format, numbers this process, and fills the dedup index.
-pub(super) fn prepare(
-    database: Database,
-    clock: SharedClock,
-    pauses: Pauses,
-    metrics: Arc<Metrics>,
-) -> Result<(Engine, Opened), Failure> {
-    let dedup = DedupIndex::default();
-    let mut engine = Engine { database: Arc::new(database), clock, dedup, pauses, metrics, process: 0 };
+/// What the writer works with beside the file.
+pub(super) struct Tools {
+    pub(super) clock: SharedClock,
+    pub(super) pauses: Pauses,
+    pub(super) metrics: Arc<Metrics>,
+    pub(super) place: Place,
+}
+
+/// Checks the format and, with `terms`, the instance; numbers this process, and fills the dedup index.
+pub(super) fn prepare(database: Database, tools: Tools, terms: Option<&Terms>) -> Result<(Engine, Opened), Failure> {
+    let mut engine = Engine::new(database, tools);
     let mut txn = engine.database.begin_write().map_err(Broken::from)?;
     txn.set_quick_repair(true);
     check_format(&txn)?;
@@ -139,6 +206,9 @@ pub(super) fn prepare(
             monotonic: engine.clock.monotonic(),
             process: 0,
         };
+        if let Some((path, terms)) = engine.place.path().zip(terms) {
+            batch.tie(&Here::of(path), terms.take_over.as_deref())?.map_err(Failure::Elsewhere)?;
+        }
         let before = batch.meta(schema::META_PROCESS)?;
         clean = before == 0 || batch.meta(schema::META_CLEAN_STOP)? == 1;
         process = before.saturating_add(1);
@@ -149,7 +219,7 @@ pub(super) fn prepare(
         ] {
             batch.tables.meta.insert(name, value).map_err(Broken::from)?;
         }
-        load_dedup(&mut batch)?;
+        load_dedup(&mut batch, &terms.map(|terms| terms.progress.clone()).unwrap_or_default())?;
     }
     txn.commit().map_err(Broken::from)?;
     engine.process = process;
@@ -177,6 +247,7 @@ fn known_format(meta: &impl ReadableTable<&'static str, u64>) -> Result<(), Fail
 /// Why a file that could be opened cannot be worked on.
 pub(super) enum Failure {
     Newer { found: u64 },
+    Elsewhere(Elsewhere),
     Broken(Broken),
 }
 
@@ -190,14 +261,21 @@ impl Failure {
     pub(super) fn at(self, path: &Path) -> OpenError {
         match self {
             Self::Newer { found } => OpenError::Newer { found, known: schema::FORMAT_VERSION },
+            Self::Elsewhere(Elsewhere { host, is_copy }) => {
+                OpenError::Elsewhere { path: path.to_owned(), host, is_copy }
+            }
             Self::Broken(source) => OpenError::Broken { path: path.to_owned(), source },
         }
     }
 }
 
-fn load_dedup(batch: &mut Batch<'_>) -> Result<(), Broken> {
+fn load_dedup(batch: &mut Batch<'_>, progress: &Progress) -> Result<(), Broken> {
     let now = batch.now;
-    for row in batch.tables.dedup.iter()? {
+    let rows = batch.tables.dedup.len()?;
+    for (read, row) in (0_u64..).zip(batch.tables.dedup.iter()?) {
+        if read % ROWS_TOLD == 0 {
+            progress.at(Step::Reading, u8::try_from(read.saturating_mul(100) / rows.max(1)).unwrap_or(100));
+        }
         let (event, value) = row?;
         let (hash, lapses_at) = split_dedup(value.value())?;
         if lapses_at > now {

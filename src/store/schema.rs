@@ -31,6 +31,8 @@
 //! routes         route name                      when it first went live, in ms
 //! windows        (source, reason, from in ms)    WindowRecord; of a source and reason the last alone can be open
 //! alerts         (kind, source)                  AlertRecord
+//! identity       `instance`, `host`,             which instance this is, and the place that it is tied to
+//!                `machine`, `inode`
 //! names          (kind, name)                    when a key was first built with it, in ms
 //! ```
 //!
@@ -93,4 +95,5 @@ pub(super) const AUDIT: Table<'_, u64, &[u8]> = Table::new("audit");
 pub(super) const ROUTES: Table<'_, &str, i64> = Table::new("routes");
 pub(super) const WINDOWS: Table<'_, (&str, &str, i64), &[u8]> = Table::new("windows");
 pub(super) const ALERTS: Table<'_, (&str, &str), &[u8]> = Table::new("alerts");
+pub(super) const IDENTITY: Table<'_, &str, &str> = Table::new("identity");
 pub(super) const NAMES: Table<'_, (&str, &str), i64> = Table::new("names");

@@ -4,7 +4,11 @@
 //! each with a guaranteed share of a batch. A command that says no leaves the
 //! others alone; a storage error fails the whole batch and every later one,
 //! and the process must end: after a failed sync nobody knows what the disk holds.
-//! A panic in the writer does the same.
+//! A panic in the writer does the same. Either leaves a mark for the next opening.
+//!
+//! While the file is small every commit writes what a fast opening needs too. A
+//! large file gets that in a commit of its own, once the writer was idle for a
+//! moment and before it ends.
 //!
 //! The batch step can be called inline, without the thread, for simulations.
 
@@ -21,6 +25,8 @@ use crate::domain::Pauses;
 use crate::store::batch::{Batch, Tables};
 use crate::store::dedup::DedupIndex;
 use crate::store::error::{Broken, Error};
+use crate::store::open::Tools;
+use crate::store::place::Place;
 use crate::telemetry::Metrics;
 
 /// A change of the file. Applying it must not fail for reasons of its own: what
@@ -50,6 +56,9 @@ const WAITING_MAX: [usize; 3] = [DOOR_WAITING_MAX, 4096, 256];
 
 /// Waited for company only when the last batch had some.
 const LINGER: Duration = Duration::from_millis(1);
+
+/// How long the writer is idle before it makes a large file fast to open.
+const IDLE: Duration = Duration::from_millis(200);
 
 type Step = Box<dyn FnOnce(&mut Batch<'_>) -> Result<Box<dyn FnOnce() + Send>, Broken> + Send>;
 
@@ -103,16 +112,25 @@ pub(super) struct Engine {
     pub(super) pauses: Pauses,
     pub(super) metrics: Arc<Metrics>,
     pub(super) process: u64,
+    pub(super) place: Place,
+    /// Whether the last commit left the file without what a fast opening needs.
+    owes_quick: bool,
 }
 
 impl Engine {
+    pub(super) fn new(database: Database, tools: Tools) -> Self {
+        let Tools { clock, pauses, metrics, place } = tools;
+        let (database, dedup) = (Arc::new(database), DedupIndex::default());
+        Self { database, clock, dedup, pauses, metrics, process: 0, place, owes_quick: false }
+    }
+
     /// One transaction, one durable commit; the replies are given only after it.
     fn run(&mut self, steps: Vec<Step>) -> Result<(), Broken> {
         let begun = self.clock.monotonic();
         let commands = u32::try_from(steps.len()).unwrap_or(u32::MAX);
         let mut txn = self.database.begin_write()?;
-        // Opens in milliseconds after a kill (measured for files below 1 GB).
-        txn.set_quick_repair(true);
+        let is_quick = self.place.is_small();
+        txn.set_quick_repair(is_quick);
         let mut replies = Vec::with_capacity(steps.len());
         {
             let mut batch = Batch {
@@ -128,10 +146,22 @@ impl Engine {
             }
         }
         txn.commit()?;
+        self.owes_quick = !is_quick;
         self.dedup.commit();
         self.metrics.committed(commands, self.clock.monotonic().since(begun));
         for reply in replies {
             reply();
+        }
+        Ok(())
+    }
+
+    /// Commits nothing but what a fast opening needs, if that is owed.
+    fn pay_quick(&mut self) -> Result<(), Broken> {
+        if self.owes_quick {
+            let mut txn = self.database.begin_write()?;
+            txn.set_quick_repair(true);
+            txn.commit()?;
+            self.owes_quick = false;
         }
         Ok(())
     }
@@ -200,8 +230,13 @@ impl Writer {
                     tracing::error!("the writer thread panicked");
                 }
             }
-            Mechanism::Inline { engine, .. } => {
-                drop(engine.lock().unwrap_or_else(PoisonError::into_inner).take());
+            Mechanism::Inline { engine, pulse } => {
+                let engine = engine.lock().unwrap_or_else(PoisonError::into_inner).take();
+                let Some(mut engine) = engine else { return };
+                if let Err(broken) = engine.pay_quick() {
+                    report(&engine.place, &broken);
+                    pulse.send_modify(|p| p.failed = true);
+                }
             }
         }
     }
@@ -237,7 +272,7 @@ fn run_inline(engine: &Mutex<Option<Engine>>, pulse: &watch::Sender<Pulse>, step
     let mut guard = engine.lock().unwrap_or_else(PoisonError::into_inner);
     let Some(running) = guard.as_mut() else { return Err(Error::Stopped) };
     if let Err(broken) = running.run(vec![step]) {
-        report(&broken);
+        report(&running.place, &broken);
         *guard = None;
         pulse.send_modify(|p| p.failed = true);
         return Err(Error::Stopped);
@@ -248,11 +283,15 @@ fn run_inline(engine: &Mutex<Option<Engine>>, pulse: &watch::Sender<Pulse>, step
 
 /// The writer's thread: works until closed or broken, and lets nobody wait for it afterwards.
 fn serve(shared: &Shared, engine: Engine) {
+    let place = engine.place.clone();
     // Nothing of the engine is looked at after a panic; the queues are whole at any time.
     match catch_unwind(AssertUnwindSafe(|| work(shared, engine))) {
         Ok(Ok(())) => return,
-        Ok(Err(broken)) => report(&broken),
-        Err(_) => tracing::error!("the writer panicked; nothing is accepted until the next start"),
+        Ok(Err(broken)) => report(&place, &broken),
+        Err(_) => {
+            tracing::error!("the writer panicked; nothing is accepted until the next start");
+            place.mark_failed("the writer panicked");
+        }
     }
     let mut queues = shared.queues();
     queues.closed = true;
@@ -265,30 +304,51 @@ fn serve(shared: &Shared, engine: Engine) {
 /// One batch after another until closed.
 fn work(shared: &Shared, mut engine: Engine) -> Result<(), Broken> {
     let mut had_company = false;
-    while let Some(steps) = next_batch(shared, had_company) {
-        had_company = steps.len() > 1;
-        engine.run(steps)?;
+    loop {
+        match wait(shared, had_company, engine.owes_quick) {
+            Woken::Batch(steps) => {
+                had_company = steps.len() > 1;
+                engine.run(steps)?;
+            }
+            Woken::Idle => engine.pay_quick()?,
+            Woken::Closed => return engine.pay_quick(),
+        }
         shared.pulse.send_modify(|p| p.commits += 1);
     }
-    Ok(())
 }
 
-fn next_batch(shared: &Shared, had_company: bool) -> Option<Vec<Step>> {
+enum Woken {
+    Batch(Vec<Step>),
+    /// Nothing came for a while; only where `owes_quick`.
+    Idle,
+    Closed,
+}
+
+fn wait(shared: &Shared, had_company: bool, owes_quick: bool) -> Woken {
     let mut queues = shared.queues();
     while queues.is_empty() {
         if queues.closed {
-            return None;
+            return Woken::Closed;
         }
-        queues = shared.arrival.wait(queues).unwrap_or_else(PoisonError::into_inner);
+        if owes_quick {
+            let waited = shared.arrival.wait_timeout(queues, IDLE).unwrap_or_else(PoisonError::into_inner);
+            queues = waited.0;
+            if waited.1.timed_out() && queues.is_empty() && !queues.closed {
+                return Woken::Idle;
+            }
+        } else {
+            queues = shared.arrival.wait(queues).unwrap_or_else(PoisonError::into_inner);
+        }
     }
     if had_company && !queues.closed {
         let waited = shared.arrival.wait_timeout(queues, LINGER).unwrap_or_else(PoisonError::into_inner);
         queues = waited.0;
     }
-    Some(queues.take())
+    Woken::Batch(queues.take())
 }
 
-fn report(broken: &Broken) {
+fn report(place: &Place, broken: &Broken) {
     let cause = std::error::Error::source(broken).map(ToString::to_string).unwrap_or_default();
     tracing::error!(error = %broken, cause, "a write failed; nothing is accepted until the next start");
+    place.mark_failed(&format!("{broken}: {cause}"));
 }

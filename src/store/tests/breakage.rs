@@ -6,13 +6,14 @@ use futures_util::future::join_all;
 use redb::Database;
 
 use super::disk::Disk;
-use super::{LATEST, START, agreement, open, seed, shop_command};
+use super::{LATEST, START, agreement, open, seed, shop_command, tools};
 use crate::clock::{ManualClock, SystemClock};
 use crate::domain::{Ending, EventId, Pauses, Settlement, State, TaskId};
 use crate::source::samples;
 use crate::store::batch::Batch;
 use crate::store::error::Broken;
 use crate::store::open::prepare;
+use crate::store::place::Place;
 use crate::store::writer::{Command, Lane, Writer};
 use crate::store::{Error, EventState, Receipt, Settled, Store};
 
@@ -120,7 +121,7 @@ async fn the_writers_thread_answers_everybody_when_the_disk_breaks() {
     for left in [0, 5, 40, 100] {
         let (disk, clock) = (Disk::default(), ManualClock::starting_at(START));
         let database = Database::builder().create_with_backend(disk.clone()).unwrap();
-        let (engine, opened) = prepare(database, clock.clone(), Pauses::default(), Arc::default()).ok().unwrap();
+        let (engine, opened) = prepare(database, tools(&clock, Place::nowhere()), None).ok().unwrap();
         let database = Arc::clone(&engine.database);
         let store = Store::new(Writer::threaded(engine).unwrap(), database, opened, true);
         let mut pulse = store.pulse();

@@ -9,12 +9,14 @@ mod breakage;
 mod disk;
 mod door;
 mod golden;
+mod instance;
 mod intents;
 mod lanes;
 mod leases;
 mod meetings;
 mod opening;
 mod people;
+mod place;
 mod random;
 mod reaper;
 mod refusals;
@@ -30,6 +32,8 @@ use crate::domain::{
     Ending, EventId, Key, KeyBuilder, Mode, OnReturn, Pauses, Settlement, State, TaskId, TaskSeed, Timestamp, TraceId,
 };
 use crate::source::{RawDelivery, read, samples, verify};
+use crate::store::open::Tools;
+use crate::store::place::Place;
 use crate::store::{
     AcceptCommand, EventState, LeasedTask, Meeting, NoticeFor, Receipt, RoutedTask, Settled, Store, TaskView, View,
 };
@@ -143,6 +147,11 @@ impl Drop for Desk {
 
 fn open(disk: &Disk, clock: &Arc<ManualClock>) -> Store {
     Store::inline(disk.clone(), Arc::<ManualClock>::clone(clock), Pauses::default()).unwrap()
+}
+
+/// What the writer works with, on a file at this place.
+fn tools(clock: &Arc<ManualClock>, place: Place) -> Tools {
+    Tools { clock: Arc::<ManualClock>::clone(clock), pauses: Pauses::default(), metrics: Arc::default(), place }
 }
 
 /// What one commit stores for a delivery of the shop.

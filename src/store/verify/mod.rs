@@ -31,11 +31,11 @@ use crate::store::record::{Record, TaskRecord};
 /// So many damages are named; further ones are only counted.
 const NAMED_MAX: usize = 1000;
 
-/// Progress is told after so many rows of a table: every few seconds on a slow disk.
+/// LookProgress is told after so many rows of a table: every few seconds on a slow disk.
 const ROWS_PER_WORD: u64 = 250_000;
 
 /// Hears how far a long look has come: the table, and how many of its rows are read.
-pub type Progress<'p> = &'p mut dyn FnMut(&'static str, u64);
+pub type LookProgress<'p> = &'p mut dyn FnMut(&'static str, u64);
 
 /// Something in the file that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -75,8 +75,8 @@ impl Findings {
 ///
 /// # Errors
 /// [`OpenError`] says which process holds the file, that there is none, or why it cannot be opened.
-pub fn verify(folder: &Path, progress: Progress<'_>) -> Result<Findings, OpenError> {
-    let (mut database, path) = open::open_in(folder, false)?;
+pub fn verify(folder: &Path, progress: LookProgress<'_>) -> Result<Findings, OpenError> {
+    let (mut database, path) = open::open_in(folder, false, &open::Progress::default())?;
     open::check_readable(&database).map_err(|failure| failure.at(&path))?;
     let mut findings = Findings::default();
     progress("checksums", 0);
@@ -120,7 +120,7 @@ const STEPS: [(&str, Step); 21] = [
 ];
 
 /// Every table against every other, in one view.
-pub(super) fn scan(database: &Database, findings: Findings, progress: Progress<'_>) -> Result<Findings, Broken> {
+pub(super) fn scan(database: &Database, findings: Findings, progress: LookProgress<'_>) -> Result<Findings, Broken> {
     let txn = database.begin_read()?;
     let mut scan = Scan { txn: &txn, findings, progress, sums: BTreeMap::new(), greatest: BTreeMap::new() };
     for (table, step) in STEPS {
@@ -136,7 +136,7 @@ pub(super) fn scan(database: &Database, findings: Findings, progress: Progress<'
 struct Scan<'s> {
     txn: &'s ReadTransaction,
     findings: Findings,
-    progress: Progress<'s>,
+    progress: LookProgress<'s>,
     /// What the counts must say.
     sums: BTreeMap<String, u64>,
     /// The greatest number met of each sequence.
