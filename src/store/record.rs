@@ -2,7 +2,7 @@
 //!
 //! Each struct is one version; the enum around it on disk numbers the versions
 //! by its first byte. To change a shape: keep the old struct in `mod v1`, append
-//! a variant, migrate in `decode`. Fields are plain types; the rooms above see
+//! a variant, migrate in `decode` (`tests/migration.rs` does it once). Fields are plain types; the rooms above see
 //! the views of `view.rs`.
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
@@ -26,7 +26,7 @@ pub(super) trait Record: Serialize + DeserializeOwned {
         enum Versions<'a, T> {
             V1(&'a T),
         }
-        postcard::to_stdvec(&Versions::V1(self)).map_err(|e| malformed::<Self>(&e))
+        encode_version::<Self>(&Versions::V1(self))
     }
 
     fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
@@ -34,9 +34,20 @@ pub(super) trait Record: Serialize + DeserializeOwned {
         enum Versions<T> {
             V1(T),
         }
-        let (Versions::V1(record), rest) = postcard::take_from_bytes(bytes).map_err(|e| malformed::<Self>(&e))?;
-        if rest.is_empty() { Ok(record) } else { Err(malformed::<Self>(&"bytes are left over")) }
+        let Versions::V1(record) = whole::<Self, _>(bytes)?;
+        Ok(record)
     }
+}
+
+/// The bytes of one version of `T`.
+pub(super) fn encode_version<T: Record>(version: &impl Serialize) -> Result<Vec<u8>, Malformed> {
+    postcard::to_stdvec(version).map_err(|e| malformed::<T>(&e))
+}
+
+/// Whichever version of `T` the bytes hold; all of them.
+pub(super) fn whole<T: Record, V: DeserializeOwned>(bytes: &[u8]) -> Result<V, Malformed> {
+    let (version, rest) = postcard::take_from_bytes(bytes).map_err(|e| malformed::<T>(&e))?;
+    if rest.is_empty() { Ok(version) } else { Err(malformed::<T>(&"bytes are left over")) }
 }
 
 fn malformed<T: Record>(why: &dyn std::fmt::Display) -> Malformed {

@@ -10,15 +10,19 @@ use crate::store::record::{
     ModeRecord, Record, ShapeRecord, StateRecord, TaskRecord, VersionRecord, WindowRecord,
 };
 
-/// The file decodes to this record, and the record encodes to the file.
-fn check<T: Record + Debug + PartialEq>(name: &str, record: &T) {
-    let text = String::from_utf8(samples::file(&format!("records/v1-{name}.hex"))).unwrap();
+/// The bytes of a file.
+pub(super) fn hex(name: &str) -> Vec<u8> {
+    let text = String::from_utf8(samples::file(&format!("records/{name}.hex"))).unwrap();
     let digits: String = text.split_whitespace().collect();
     let byte = |at: usize| u8::from_str_radix(&digits[at..at + 2], 16).unwrap();
-    let bytes: Vec<u8> = (0..digits.len()).step_by(2).map(byte).collect();
+    (0..digits.len()).step_by(2).map(byte).collect()
+}
+
+/// The file decodes to this record, and the record encodes to the file.
+fn check<T: Record + Debug + PartialEq>(name: &str, record: &T) {
+    let bytes = hex(&format!("v1-{name}"));
     assert_eq!(&T::decode(&bytes).unwrap(), record, "{name}");
-    let encoded: String = record.encode().unwrap().iter().map(|byte| format!("{byte:02x}")).collect();
-    assert_eq!(encoded, digits, "{name}");
+    assert_eq!(record.encode().unwrap(), bytes, "{name}");
 }
 
 fn counting<const N: usize>() -> [u8; N] {

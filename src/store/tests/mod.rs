@@ -14,6 +14,7 @@ mod intents;
 mod lanes;
 mod leases;
 mod meetings;
+mod migration;
 mod opening;
 mod people;
 mod place;
