@@ -30,7 +30,7 @@ use crate::domain::{
 use crate::intake::{Intake, route_names};
 use crate::source::{RawDelivery, read, verify};
 use crate::store::{
-    AlertChange, AlertKind, Holder, IntentSpec, ObjectRef, Opening, Outcome, Receipt, Shape, Store, TaskView,
+    AlertChange, AlertKind, Holder, IntentSpec, ObjectRef, Opening, Outcome, Receipt, Shape, Step, Store, TaskView,
     WindowReason, WindowSpan,
 };
 use crate::telemetry::Metrics;
@@ -349,6 +349,10 @@ async fn health_and_metrics_say_how_things_stand() {
     let (status, body) = page(Method::GET, "/health").await;
     let health: Health = serde_json::from_str(&body).unwrap();
     assert_eq!((status, health.status.as_str()), (StatusCode::SERVICE_UNAVAILABLE, view::OPENING));
+    assert_eq!(health.opening, None);
+    admin.progress().at(Step::Checking, 30);
+    let (_, body) = page(Method::GET, "/health").await;
+    assert!(body.contains(r#""opening":{"step":"checking","percent":30}"#), "{body}");
 
     admin.opened(fixture.context.clone());
     fixture.deal_moves(50_000_001).await;

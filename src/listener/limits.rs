@@ -27,7 +27,7 @@ pub const BODY_BYTES_IN_FLIGHT_MAX: usize = 64 * 1024 * 1024;
 pub const DISCARD_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 /// So long they are read: a moment for a sender that is sending, and all that one gets who sends nothing.
-pub const DISCARD_WITHIN: Duration = Duration::from_millis(500);
+pub const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 
 /// From accept to the end of the TLS handshake; then the connection is closed.
 ///

@@ -89,7 +89,7 @@ pub enum OpenError {
         is_copy: bool,
     },
     /// A write failed before, and the check found pages that are not as they were written.
-    #[error("the data file `{path}` is damaged and stays as it is; put the last backup in its place")]
+    #[error("the data file `{path}` is damaged and is not used; put the last backup in its place")]
     Damaged {
         /// The file.
         path: PathBuf,
@@ -98,7 +98,7 @@ pub enum OpenError {
         source: Broken,
     },
     /// A repair did not make it whole.
-    #[error("the data file `{path}` could not be repaired and stays as it is; put the last backup in its place")]
+    #[error("the data file `{path}` could not be repaired and is not used; put the last backup in its place")]
     Unrepaired {
         /// The file.
         path: PathBuf,

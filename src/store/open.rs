@@ -75,7 +75,8 @@ impl Progress {
         *self.0.borrow()
     }
 
-    pub(super) fn at(&self, step: Step, percent: u8) {
+    /// Tells it to the log and to whoever looks.
+    pub(crate) fn at(&self, step: Step, percent: u8) {
         tracing::info!(step = step.as_str(), percent, "opening the data file");
         self.0.send_replace(Some((step, percent)));
     }
@@ -108,7 +109,10 @@ pub(super) fn open_in(folder: &Path, make: bool, progress: &Progress) -> Result<
         keep_private(&path).map_err(on_folder)?;
     }
     let opened = if make { builder.create(&path) } else { builder.open(&path) };
-    let mut database = opened.map_err(|error| in_use_or_broken(error, &path, folder))?;
+    let mut database = opened.map_err(|error| match in_use_or_broken(error, &path, folder) {
+        OpenError::Broken { path, source } if failed_before => OpenError::Damaged { path, source },
+        error => error,
+    })?;
     if failed_before {
         place::recheck(&mut database, &path, progress)?;
     }

@@ -69,7 +69,7 @@ async fn a_failed_write_leaves_its_mark_and_the_next_opening_checks_the_file() {
 }
 
 #[tokio::test]
-async fn a_damaged_file_is_refused_and_stays() {
+async fn a_damaged_file_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     let store = open(folder.path(), &Progress::default()).unwrap();
     for id in ["1", "2", "3", "4"] {
@@ -89,6 +89,12 @@ async fn a_damaged_file_is_refused_and_stays() {
     let Some(OpenError::Damaged { .. }) = refused else { panic!("a damaged file is used: {refused:?}") };
     assert!(folder.path().join(MARK).exists(), "the next opening refuses it too");
     assert!(refused.unwrap().to_string().ends_with("put the last backup in its place"));
+
+    // So damaged that it is no data file at all.
+    fs::write(&path, "").unwrap();
+    fs::OpenOptions::new().write(true).open(&path).unwrap().write_all_at(&[7; 8192], 0).unwrap();
+    let refused = open(folder.path(), &Progress::default()).err();
+    assert!(matches!(refused, Some(OpenError::Damaged { .. })), "{refused:?}");
 }
 
 /// Whether a kill now would make the next opening repair the file.

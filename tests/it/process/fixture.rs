@@ -87,6 +87,13 @@ impl World {
         self.dir.path().join(name)
     }
 
+    /// Replaces a piece of the configuration.
+    pub(crate) fn configure(&self, from: &str, to: &str) {
+        let text = fs::read_to_string(self.path("tambour.toml")).unwrap();
+        assert!(text.contains(from), "{from}");
+        self.write("tambour.toml", &text.replace(from, to));
+    }
+
     pub(crate) fn write(&self, name: &str, content: &str) {
         let mut options = fs::OpenOptions::new();
         let mut file = options.create(true).truncate(true).write(true).mode(0o600).open(self.path(name)).unwrap();
@@ -118,6 +125,23 @@ impl World {
     /// Starts `serve` and waits for its ports.
     pub(crate) async fn serve(&self) -> Served {
         self.serve_crashing(None).await
+    }
+
+    /// The same with further arguments.
+    pub(crate) async fn serve_with(&self, more: &[&str]) -> Served {
+        let arguments = [&["serve", "--log", "json"], more].concat();
+        Served::start(self.command(&arguments), self.certificate.clone()).await
+    }
+
+    /// The same on a disk that takes no file longer than this, in KiB.
+    pub(crate) async fn serve_on_full_disk(&self, file_kib_max: u32) -> Served {
+        // An ignored signal stays so in the program, and the write fails instead.
+        let script = format!("trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"", file_kib_max * 2);
+        let mut command = Command::new("sh");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_tambour"), "--config"]).arg(self.path("tambour.toml"));
+        command.args(["serve", "--log", "json"]);
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
+        Served::start(command, self.certificate.clone()).await
     }
 
     /// The same, dying at a crash point.
@@ -279,6 +303,12 @@ impl Served {
             }
         })
         .await
+    }
+
+    /// The status of the answer; `None` when the process ended instead.
+    pub(crate) async fn try_post(&self, delivery: &Delivery) -> Option<u16> {
+        let posted = within(self.sender().post(&delivery.path, &delivery.headers, delivery.body.clone())).await;
+        posted.ok().map(|answered| answered.status)
     }
 
     /// Waits until the log holds `count` lines that fit; gives them.

@@ -4,6 +4,7 @@ mod answers;
 mod cli;
 mod crash;
 mod door;
+mod file;
 mod fixture;
 mod kills;
 mod refusals;
