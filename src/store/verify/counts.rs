@@ -12,7 +12,7 @@ use crate::store::verify::{Scan, exists};
 /// The counts that sum up rows.
 const SUMS: [&str; 5] = ["tasks/", "dead/", "events/", "intents/", "windows/"];
 
-/// Holds and the audit trail.
+/// Holds, names and the audit trail.
 pub(super) fn people(scan: &mut Scan<'_>) -> Result<(), Broken> {
     let tasks = scan.txn.open_table(schema::TASKS)?;
     for row in scan.txn.open_table(schema::HOLDS)?.iter()? {
@@ -20,6 +20,10 @@ pub(super) fn people(scan: &mut Scan<'_>) -> Result<(), Broken> {
         let Some(hold) = scan.decode::<HoldRecord>(target.value(), value.value()) else { continue };
         let has_task = hold.task.map(|task| exists(&tasks, task)).transpose()?;
         scan.must(has_task != Some(false), "holds", target.value(), "the task that caused it is absent");
+    }
+    for row in scan.txn.open_table(schema::NAMES)?.iter()? {
+        row?;
+        scan.row("names");
     }
     for row in scan.txn.open_table(schema::AUDIT)?.iter()? {
         let (ordinal, value) = row?;

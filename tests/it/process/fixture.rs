@@ -305,12 +305,6 @@ impl Served {
         .await
     }
 
-    /// The status of the answer; `None` when the process ended instead.
-    pub(crate) async fn try_post(&self, delivery: &Delivery) -> Option<u16> {
-        let posted = within(self.sender().post(&delivery.path, &delivery.headers, delivery.body.clone())).await;
-        posted.ok().map(|answered| answered.status)
-    }
-
     /// Waits until the log holds `count` lines that fit; gives them.
     pub(crate) async fn logged(&self, count: usize, fits: impl Fn(&Value) -> bool) -> Vec<Value> {
         let mut log = self.log.clone();
