@@ -11,7 +11,7 @@ use bytes::Bytes;
 use hmac::{Hmac, KeyInit as _, Mac as _};
 use libfuzzer_sys::fuzz_target;
 use sha2::Sha256;
-use tambour::config::{LabelledSecret, Secret, Source, SourceKind};
+use tambour::config::{LabelledSecret, Secret, Source, SourceKind, defaults};
 use tambour::domain::Timestamp;
 use tambour::source::{RawDelivery, read, verify};
 
@@ -73,5 +73,6 @@ fn source() -> Source {
         address_token: None,
         body_bytes_max: 1 << 20,
         answer_within: Duration::from_secs(3),
+        quota: defaults::SHOPIFY_QUOTA,
     }
 }
